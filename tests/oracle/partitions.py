@@ -1,0 +1,1 @@
+def cheapest_partitions(*a): raise NotImplementedError
