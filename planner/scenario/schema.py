@@ -1,0 +1,358 @@
+"""The scenario: every key with its unit, range, default and where the default comes from.
+
+Attribute names are the keys of the file, units as in the file (GB, ms, $/h); the conversion to SI happens in
+``physics``. Everything is frozen. A default that depends on the catalog or on other keys is filled in by
+:mod:`planner.scenario.fill` before validation, so a loaded scenario has no gaps.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+
+from planner.errors import Diagnostic, Span
+from planner.scenario.meta import Meta
+
+TINY = 1e-9  # stands for "above 0": smaller numbers are slips of the pen and overflow later
+
+
+def _integral(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+Int = Annotated[int, BeforeValidator(_integral)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
+
+
+def key(
+    unit: str, description: str, *, above: float | None = None, at_least: float | None = None,
+    at_most: float | None = None, default: Any = ...,
+) -> Any:  # fmt: skip
+    """A field: what it means, its unit, its range, and a default where it does not come from the catalog."""
+    extra: dict[str, Any] = {"unit": unit} if unit else {}
+    if at_most is not None and at_most == int(at_most):
+        at_most = int(at_most)
+    return Field(
+        default, description=f"{description} [{unit}]" if unit else description, le=at_most,
+        ge=TINY if above == 0 else at_least, gt=above if above else None, json_schema_extra=extra or None,
+    )  # fmt: skip
+
+
+class Strict(BaseModel):
+    """Frozen, no unknown keys, no silent conversion, only finite numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+
+
+class Attention(Strict):
+    """Shape of the attention layers that decides KV bytes and prefill work."""
+
+    kind: Literal["gqa", "mla"] = key("", "gqa (multi-head and multi-query too) or mla")
+    q_heads: Int = key("heads", "query heads", at_least=1, at_most=4096)
+    kv_heads: Int | None = key("heads", "key-value heads (gqa)", at_least=1, at_most=4096, default=None)
+    head_dim: Int | None = key("elements", "dimension of a head (gqa)", at_least=1, at_most=4096, default=None)
+    kv_lora_rank: Int | None = key("elements", "rank of the latent (mla)", at_least=1, at_most=65536, default=None)
+    rope_dim: Int | None = key("elements", "rotary part of the key (mla)", at_least=0, at_most=4096, default=None)
+    qk_head_dim: Int | None = key(
+        "elements", "query-key dimension of a head (mla)", at_least=1, at_most=4096, default=None
+    )
+    v_head_dim: Int | None = key("elements", "value dimension of a head (mla)", at_least=1, at_most=4096, default=None)
+
+
+class Experts(Strict):
+    """Routed experts; 0 and 0 for a dense model."""
+
+    count: Int = key("experts", "routed experts per layer", at_least=0, at_most=65536, default=0)
+    top_k: Int = key("experts", "routed experts that a token uses", at_least=0, at_most=65536, default=0)
+
+
+class Params(Strict):
+    """Parameter counts."""
+
+    total: float = key("billion", "all parameters", above=0, at_most=1e6)
+    active: float = key("billion", "parameters that a token uses", above=0, at_most=1e6)
+    routed_experts: float = key("billion", "parameters in routed experts", at_least=0, at_most=1e6, default=0.0)
+
+
+class KvBytes(Strict):
+    """KV bytes per token by precision, for layouts that the formula does not give."""
+
+    bf16: float = key("bytes/token", "KV bytes per token at bf16", above=0, at_most=1e9)
+    fp8: float = key("bytes/token", "KV bytes per token at fp8", above=0, at_most=1e9)
+
+
+class ModelSpec(Strict):
+    """A model: its shape, its weights and its KV bytes."""
+
+    name: Name = key("", "name")
+    title: str | None = key("", "name for people", default=None)
+    layers: Int = key("layers", "transformer layers", at_least=1, at_most=10_000)
+    full_attention_layers: Int | None = key(
+        "layers", "layers whose KV grows with the context; default: all", at_least=0, at_most=10_000, default=None
+    )
+    attention: Attention
+    windowed_layers: Int = key(
+        "layers", "layers whose KV stops growing at the window", at_least=0, at_most=10_000, default=0
+    )
+    window_tokens: Int = key("tokens", "that window", at_least=0, at_most=1e9, default=0)
+    sequence_state_bytes: float = key(
+        "bytes",
+        "constant bytes per sequence beside the KV: linear layers' state",
+        at_least=0,
+        at_most=1e13,
+        default=0.0,
+    )
+    experts: Experts = Experts()  # dense
+    params_b: Params
+    weight_bytes_per_param: float = key("bytes", "bytes per parameter", above=0, at_most=8)
+    weights_gb: float | None = key("GB", "weights, where precision is mixed", above=0, at_most=1e6, default=None)
+    routed_expert_weights_gb: float | None = key(
+        "GB", "weights of the routed experts, where precision is mixed", at_least=0, at_most=1e6, default=None
+    )
+    kv_bytes_per_element: float = key("bytes", "bytes per element of the KV cache", above=0, at_most=8, default=2.0)
+    kv_bytes_per_token: KvBytes | None = key(
+        "", "KV layout of the engine where the formula does not hold", default=None
+    )
+    hidden: Int | None = key("elements", "hidden size; none: no communication time", at_least=1, at_most=1e6, default=None)
+    compute_dtype: Literal["fp8", "bf16"] | None = key("", "which peak of the GPU the matrices run at", default=None)
+    max_context: Int | None = key("tokens", "longest context", at_least=1, at_most=1e9, default=None)
+    timing_name: str | None = key("", "name in the timing tables", default=None)
+
+
+class HardwareSpec(Strict):
+    """A GPU and the links inside its node."""
+
+    name: Name = key("", "name")
+    title: str | None = key("", "name for people", default=None)
+    hbm_gb: float = key("GB", "HBM of a GPU", above=0, at_most=1e5)
+    hbm_gb_per_s: float = key("GB/s", "peak HBM bandwidth", above=0, at_most=1e7)
+    peak_tflops: float = key("TFLOPS", "dense peak at the model's compute precision", above=0, at_most=1e7)
+    runtime_reserve_gb: float = key(
+        "GB", "HBM that the runtime, NCCL and activations take", at_least=0, at_most=1e5, default=3.9,
+    )  # fmt: skip
+    nvlink_gb_per_s: float | None = key(
+        "GB/s", "NVLink per GPU and direction; none: no communication time", above=0, at_most=1e6, default=None
+    )
+    nvlink_domain_gpus: Int | None = key("GPUs", "GPUs that NVLink joins", at_least=1, at_most=65536, default=None)
+
+
+class ReuseLaw(Strict):
+    """Probability that a reusable prefix is resident, against cache capacity (power, hill or measured)."""
+
+    law: Literal["power", "hill", "measured"] = key("", "form of the curve")
+    beta: float | None = key("", "power: exponent, between 0 and 1", default=None)
+    hit_rate: float | None = key("fraction", "power: hit rate at at_gb or at_tokens", default=None)
+    at_gb: float | None = key("GB", "power: capacity with that hit rate", above=0, at_most=1e12, default=None)
+    at_tokens: float | None = key("tokens", "power: capacity with that hit rate", above=0, at_most=1e15, default=None)
+    ceiling: float | None = key("fraction", "highest hit rate; first-touch misses keep it below 1", default=None)
+    floor: float | None = key("fraction", "hill: hit rate of the hot floor", default=None)
+    half_gb: float | None = key("GB", "hill: capacity half-way up", above=0, at_most=1e12, default=None)
+    half_tokens: float | None = key("tokens", "hill: capacity half-way up", above=0, at_most=1e15, default=None)
+    slope: float | None = key("", "hill: steepness", above=0, at_most=50, default=None)
+    points_gb: tuple[tuple[float, float], ...] | None = key("GB", "measured: [capacity, hit rate]", default=None)
+    points_tokens: tuple[tuple[float, float], ...] | None = key(
+        "tokens", "measured: [capacity, hit rate]", default=None
+    )
+    at_requests_per_second: float | None = key(
+        "requests/s", "load at which the curve was observed; default: the workload's", above=0, at_most=1e7,
+        default=None,
+    )  # fmt: skip
+
+
+class RequestClass(Strict):
+    """One kind of request."""
+
+    name: Name = key("", "name")
+    share: float = key("fraction", "part of the requests; shares sum to 1", above=0, at_most=1, default=1.0)
+    prompt_tokens: Int = key("tokens", "prompt length", at_least=1, at_most=100_000_000)
+    reusable_tokens: Int = key(
+        "tokens", "part of the prompt that repeats an earlier prompt", at_least=0, at_most=100_000_000
+    )
+    output_tokens: Int = key("tokens", "generated tokens", at_least=1, at_most=100_000_000)
+    prompt_cv: float = key("", "spread of prompt lengths over their mean", at_least=0, at_most=20, default=0.0)
+    reuse: ReuseLaw | None = key("", "its own law, and with it its own part of the cache", default=None)
+
+
+class Prefetch(Strict):
+    """How well reuse can be foreseen."""
+
+    coverage: Fraction = key("fraction", "part of the hits that can be foreseen")
+    precision: float = key("fraction", "useful part of what is prefetched", above=0, at_most=1)
+    lead_s: float = key("s", "time between prefetch and use", at_least=0, at_most=1e6)
+
+
+class Workload(Strict):
+    """What arrives."""
+
+    requests_per_second: float = key("requests/s", "load the plan must carry", above=0, at_most=1e6)
+    arrival_cv: float = key(
+        "", "spread of the time between arrivals; 1 is Poisson", at_least=0, at_most=50,
+    )  # fmt: skip
+    classes: tuple[RequestClass, ...] = Field(description="one or more kinds of request", min_length=1, max_length=64)
+    reuse: ReuseLaw
+    prefetch: Prefetch
+
+
+class Slo(Strict):
+    """The promise."""
+
+    ttft_ms: float = key("ms", "time to first token, at the percentile", above=0, at_most=1e8)
+    tpot_ms: float = key("ms", "time per output token", above=0, at_most=1e8)
+    percentile: float = key("fraction", "part of the requests that keep it")
+
+
+class EngineConfigSpec(Strict):
+    """How an instance's GPUs are split; missing parts follow from the GPUs."""
+
+    gpus: Int = key("GPUs", "GPUs of an instance", at_least=1, at_most=65536)
+    tp: Int | None = key(
+        "GPUs", "tensor parallelism of attention; default gpus/dp", at_least=1, at_most=65536, default=None
+    )
+    dp: Int | None = key("ranks", "data-parallel attention ranks; default 1", at_least=1, at_most=65536, default=None)
+    etp: Int | None = key("GPUs", "tensor parallelism of experts", at_least=1, at_most=65536, default=None)
+    ep: Int | None = key("GPUs", "expert parallelism", at_least=1, at_most=65536, default=None)
+    ways: Int | None = key("sequences", "sequences per prefill pass; default dp", at_least=1, at_most=65536, default=None)
+
+
+class Roofline(Strict):
+    """What of the peaks is reached."""
+
+    mfu: float = key("fraction", "part of peak compute that prefill reaches", above=0, at_most=1)
+    mbu: float = key("fraction", "part of peak HBM bandwidth that decode reaches", above=0, at_most=1)
+    prefill_overhead_ms: float = key("ms", "fixed time of a prefill pass", at_least=0, at_most=1e6)
+    step_overhead_ms: float = key("ms", "fixed time of a decode step", at_least=0, at_most=1e6)
+
+
+class Engine(Strict):
+    """The inference engine."""
+
+    timing: str = key("", "a catalog timing table, a CSV path, or roofline")
+    configs: tuple[EngineConfigSpec, ...] | None = Field(
+        None, description="configurations to consider; default: all that fit", min_length=1, max_length=256
+    )
+    hbm_utilization: float = key(
+        "fraction", "part of HBM that the engine may use", above=0, at_most=1,
+    )  # fmt: skip
+    chunk_tokens: Int = key(
+        "tokens", "prefill tokens per step when prefill and decode share a GPU", at_least=1, at_most=10_000_000,
+    )  # fmt: skip
+    batches: tuple[Int, ...] = Field(
+        description="decode batches to consider [sequences per instance]",
+        min_length=1, max_length=256, json_schema_extra={"unit": "sequences"},
+    )  # fmt: skip
+    max_utilization: float = key("fraction", "highest prefill utilisation", above=0, at_most=1)
+    roofline: Roofline
+    kv_dtype: Literal["bf16", "fp8"] | None = key("", "precision of the KV cache; default: the model's", default=None)
+
+
+class Transfer(Strict):
+    """KV from prefill to decode instances."""
+
+    gb_per_s_per_gpu: float = key("GB/s", "bandwidth per GPU", above=0, at_most=1e9)
+    latency_ms: float = key("ms", "fixed time", at_least=0, at_most=1e6)
+    overlap: float = key("fraction", "part hidden behind prefill", at_least=0, at_most=1)
+    prefill_tp_at_most_decode_tp: bool = key("", "the engine cannot send KV from a wider to a narrower TP")
+    gb_per_s_per_node: float | None = key("GB/s", "bandwidth per node, shared", above=0, at_most=1e9, default=None)
+
+
+class Deployment(Strict):
+    """What may be built."""
+
+    architectures: tuple[Literal["colocated", "disaggregated"], ...] = Field(
+        description="architectures to consider", min_length=1, max_length=2
+    )
+    colocated_routing: Literal["affinity", "random"] = key("", "affinity: a prefix always meets the same instance")
+    load_imbalance: float = key(
+        "", "busiest instance's load over the mean, under affinity", at_least=1, at_most=100,
+    )  # fmt: skip
+    hierarchy: Literal["inclusive", "exclusive"] = key(
+        "", "inclusive: a slower tier holds what faster ones hold",
+    )  # fmt: skip
+    transfer: Transfer
+    max_gpus: Int = key("GPUs", "most GPUs to buy", at_least=1, at_most=100_000)
+    gpus_per_node: Int = key("GPUs", "GPUs of a node", at_least=1, at_most=4096)
+    billing: Literal["gpu", "node"] = key("", "rented by GPU or by whole node")
+
+
+class TierSpec(Strict):
+    """A cache tier below HBM."""
+
+    name: Name = key("", "name")
+    roles: tuple[Literal["sync", "prefetch"], ...] = Field(
+        ("sync", "prefetch"), description="what the planner may choose, besides unused", max_length=2
+    )
+    gb_per_s_per_gpu: float = key("GB/s", "read bandwidth per GPU", above=0, at_most=1e9)
+    gb_per_s_per_node: float = key("GB/s", "read bandwidth per node, shared", above=0, at_most=1e9)
+    latency_ms: float = key("ms", "fixed time of a read", at_least=0, at_most=1e6)
+    max_gb_per_node: float = key("GB", "most capacity per node", at_least=0, at_most=1e9)
+    included_gb_per_node: float = key("GB", "paid with the GPU-hour", at_least=0, at_most=1e9, default=0.0)
+    usd_per_gb_hour: float = key("$/GB-h", "rent", at_least=0, at_most=1e3)
+    step_gb: float | None = key("GB", "buy in multiples of", above=0, at_most=1e9, default=None)
+    write_gb_per_s_per_node: float | None = key("GB/s", "write bandwidth per node", above=0, at_most=1e9, default=None)
+    dwpd: float | None = key("1/day", "drive writes per day", above=0, at_most=1e6, default=None)
+
+
+class Prices(Strict):
+    """What a GPU costs and what is counted as served."""
+
+    gpu_usd_per_hour: float = key("$/h", "price of a GPU-hour", above=0, at_most=1e5)
+    tokens_counted: Literal["prompt+generated", "generated"] = key(
+        "", "tokens in $/Mtok", default="prompt+generated"
+    )
+
+
+class Solve(Strict):
+    """How far to search."""
+
+    plans: Int = key("plans", "ranked plans to show", at_least=1, at_most=100)
+    gap: float = key("fraction", "relative optimality gap", at_least=0, at_most=0.5)
+    time_limit_s: float = key("s", "time limit", above=0, at_most=1e6)
+
+
+class Scenario(Strict):
+    """A whole scenario, complete and checked."""
+
+    name: str = Field(description="name; reports are written below it", max_length=80)
+    description: str = Field("", description="what it teaches", max_length=4000)
+    model: ModelSpec
+    hardware: HardwareSpec
+    workload: Workload
+    slo: Slo
+    engine: Engine
+    deployment: Deployment
+    tiers: tuple[TierSpec, ...] = Field(description="fast to slow; HBM is always there, first, and free", max_length=16)
+    read_utilization: float = key("fraction", "part of a tier's bandwidth that may be used", above=0, at_most=1)
+    prices: Prices
+    solve: Solve
+    _meta: Meta = PrivateAttr(default_factory=Meta)
+
+    @property
+    def defaults(self) -> tuple[tuple[str, str], ...]:
+        """Key path and value of everything that the file did not give."""
+        return self._meta.defaults
+
+    @property
+    def sources(self) -> tuple[tuple[str, str], ...]:
+        """What a value or entry is, and where it comes from."""
+        return self._meta.sources
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Values that are legal but improbable."""
+        return self._meta.warnings
+
+    @property
+    def file(self) -> str:
+        """The file's name as it was given."""
+        return self._meta.file
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the file's text."""
+        return self._meta.sha256
+
+    def span(self, path: str) -> Span | None:
+        """Where a key such as ``slo.ttft_ms`` stands in the file; None for a default."""
+        return self._meta.span(path)
