@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent
 DEFAULT_ENGINE = "vllm-0.31"  # whose fit a roofline uses when the scenario names no engine
@@ -91,10 +92,11 @@ class PhaseFit:
 
 @dataclass(frozen=True)
 class RooflineFit:
-    """Roofline parameters fitted to the tables of one engine version, and their error."""
+    """Roofline parameters fitted to the tables of one engine version and compute precision, and their error."""
 
     engine: str
     engine_title: str
+    compute_dtype: str
     mfu: float
     mbu: float
     prefill_overhead_ms: float
@@ -146,16 +148,31 @@ def load_table(engine: str, model: str, hardware: str) -> MeasuredTable:
 
 
 @cache
-def roofline_fit(engine: str = DEFAULT_ENGINE) -> RooflineFit:
-    """The roofline as fitted to one engine's tables; an engine without a fit gets the default engine's."""
-    fits = _json(FOLDER / "roofline_fit.json")["fits"]
-    name = engine if engine in fits else DEFAULT_ENGINE
-    fit = dict(fits[name])
-    phases = {phase: PhaseFit(**fit.pop(phase)) for phase in ("prefill", "decode")}
-    return RooflineFit(engine=name, engine_title=engine_titles()[name], **fit, **phases)
+def roofline_fits() -> tuple[RooflineFit, ...]:
+    """Every fit: one per engine version and compute precision."""
+    return tuple(map(_fit, _json(FOLDER / "roofline_fit.json")["fits"]))
 
 
-def _config(document: dict, entry: dict) -> MeasuredConfig:  # type: ignore[type-arg]
+def roofline_fit(engine: str = DEFAULT_ENGINE, compute_dtype: str | None = "fp8") -> RooflineFit:
+    """The roofline as fitted to one engine's tables of models that compute in ``compute_dtype``.
+
+    An engine without a fit gets the default engine's, an unknown precision that of bf16.
+
+    >>> roofline_fit("roofline", "bf16").engine
+    'vllm-0.31'
+    """
+    fits = {(fit.engine, fit.compute_dtype): fit for fit in roofline_fits()}
+    name = engine if (engine, "bf16") in fits else DEFAULT_ENGINE
+    return fits.get((name, compute_dtype or "bf16"), fits[name, "bf16"])
+
+
+def _fit(entry: dict[str, Any]) -> RooflineFit:
+    phases = {phase: PhaseFit(**entry[phase]) for phase in ("prefill", "decode")}
+    names = ("engine", "compute_dtype", "mfu", "mbu", "prefill_overhead_ms", "step_overhead_ms")
+    return RooflineFit(engine_title=engine_titles()[entry["engine"]], **{n: entry[n] for n in names}, **phases)
+
+
+def _config(document: dict[str, Any], entry: dict[str, Any]) -> MeasuredConfig:
     names = ("gpus", "tp", "dp", "etp", "ep", "ways", "weights_gib", "kv_bytes_per_token_per_gpu", "instance_kv_tokens")
     return MeasuredConfig(
         prefill=_grid(document["new_tokens"], document["prefix_tokens"], entry["prefill"]),
@@ -165,11 +182,11 @@ def _config(document: dict, entry: dict) -> MeasuredConfig:  # type: ignore[type
     )
 
 
-def _grid(rows: list[float], columns: list[float], entry: dict) -> MeasuredGrid:  # type: ignore[type-arg]
+def _grid(rows: list[float], columns: list[float], entry: dict[str, Any]) -> MeasuredGrid:
     mean, largest = entry["non_silicon_pct"]
     return MeasuredGrid(tuple(rows), tuple(columns), tuple(map(tuple, entry["ms"])), mean, largest)
 
 
-def _json(path: Path) -> dict:  # type: ignore[type-arg]
-    document: dict = json.loads(path.read_text(encoding="utf-8"))  # type: ignore[type-arg]
+def _json(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return document

@@ -58,15 +58,16 @@ def _document(
     sample = next(iter(known.values()))
     capacity = re.search(r"capacity (\d+) B", memory_source[-1])
     fraction = re.search(r"of_(total|free) fraction=([\d.]+)", memory_source[-1])
-    if capacity is None or fraction is None:
-        raise ValueError(f"{key.engine}: the memory extract does not state capacity and fraction")
+    tool = re.search(r"(NVIDIA \w+).*?==([\w.]+).*perf-db version=([\w.]+)", source[0])
+    if capacity is None or fraction is None or tool is None:
+        raise ValueError(f"{key.engine}: the extract does not state its tool and database, capacity and fraction")
     return {
         "engine": key.engine,
         "model": key.model,
         "hardware": key.hardware,
-        "source": source[0].removeprefix("source: "),
-        "provenance": [*source[1:], *memory_source[-1:]],
-        "license": "Apache-2.0; see LICENSE-Apache-2.0 notice in README.md",
+        "source": f"{tool[1]} {tool[2]}, database {tool[3]}",
+        "provenance": [source[0].removeprefix("source: "), *source[1:], *memory_source[-1:]],
+        "license": "Apache-2.0; notice in README.md",
         "huggingface": sample["hf_id"],
         "quantisation": {name: sample[f"{name}_q"] for name in ("gemm", "moe", "kv", "fmha")},
         "kv_dtype": KV_DTYPE[sample["kv_q"]],
