@@ -1,7 +1,8 @@
 """KV-cache bytes: what one token, one sequence and one tensor-parallel copy of them weigh.
 
-Only layers with full attention grow with the context. Sliding-window (or chunked) layers stop at their window and linear
-layers hold a fixed state, so both are constants per sequence: they take HBM, and are no part of a tier's bytes per token.
+Only layers with full attention grow with the context. Sliding-window (or chunked) layers stop at their window and
+linear layers hold a fixed state, so both are constants per sequence: they take HBM, and are no part of a tier's bytes
+per token.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ DTYPE_BYTES = {"bf16": 2.0, "fp8": 1.0}  # without scales
 
 
 def gqa_bytes_per_token(layers: float, kv_heads: float, head_dim: float, dtype_bytes: float) -> float:
-    """Return ``2 · layers · kv_heads · head_dim · dtype_bytes``: K and V of every KV head (GQA; MHA where all heads are KV heads).
+    """Return ``2 · layers · kv_heads · head_dim · dtype_bytes``: K and V of every KV head.
 
-    Source: the shapes of the attention cache; 8,000 tokens of the first example are the 1.049 GB often quoted.
+    Grouped-query attention, and multi-head attention where every head is a KV head. Source: the shapes of the cache;
+    8,000 tokens of the example are the 1.049 GB often quoted.
 
     >>> gqa_bytes_per_token(layers=32, kv_heads=8, head_dim=128, dtype_bytes=2)
     131072
@@ -28,9 +30,9 @@ def gqa_bytes_per_token(layers: float, kv_heads: float, head_dim: float, dtype_b
 
 
 def mla_bytes_per_token(layers: float, kv_lora_rank: float, rope_dim: float, dtype_bytes: float) -> float:
-    """Return ``layers · (kv_lora_rank + rope_dim) · dtype_bytes``: one latent and one rotary key, shared by all heads (MLA).
+    """Return ``layers · (kv_lora_rank + rope_dim) · dtype_bytes``: one latent and one rotary key for all heads.
 
-    Source: DeepSeek-V2 (arXiv 2405.04434), section 2.1.
+    Multi-head latent attention. Source: DeepSeek-V2 (arXiv 2405.04434), section 2.1.
 
     >>> mla_bytes_per_token(layers=61, kv_lora_rank=512, rope_dim=64, dtype_bytes=2)
     70272
@@ -41,8 +43,8 @@ def mla_bytes_per_token(layers: float, kv_lora_rank: float, rope_dim: float, dty
 def tp_copies(attention_kind: str, kv_heads: float | None, tp: int) -> float:
     """Return ``r_c``, the copies of each KV byte that an instance's HBM holds.
 
-    GQA heads shard over tensor parallelism up to ``kv_heads`` and replicate beyond: ``max(1, tp / kv_heads)``. The MLA latent
-    belongs to all heads, so every rank holds it: ``tp``. Tiers and transfers hold one copy.
+    GQA heads shard over tensor parallelism up to ``kv_heads`` and replicate beyond: ``max(1, tp / kv_heads)``. The MLA
+    latent belongs to all heads, so every rank holds it: ``tp``. Tiers and transfers hold one copy.
 
     >>> tp_copies("gqa", 4, tp=2), tp_copies("gqa", 4, tp=8), tp_copies("mla", None, tp=8)
     (1.0, 2.0, 8.0)
@@ -73,8 +75,8 @@ def replication(model: ModelSpec, tp: int) -> float:
 def sequence_state_bytes(model: ModelSpec, tp: int = 1, kv_dtype: str | None = None) -> float:
     """Return HBM bytes per sequence that do not grow with it, all tensor-parallel ranks together.
 
-    ``r_c · windowed_layers · bytes per layer and token · window_tokens``, and the state of linear layers, which shards by
-    head and so is held once.
+    ``r_c · windowed_layers · bytes per layer and token · window_tokens``, and the state of linear layers, which shards
+    by head and so is held once.
     """
     per_token = _layers_bytes_per_token(model, model.windowed_layers, kv_dtype)
     return replication(model, tp) * per_token * model.window_tokens + model.sequence_state_bytes

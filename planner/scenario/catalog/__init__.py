@@ -1,14 +1,14 @@
-"""The packaged catalog: hardware, nodes, links, cache tiers, prices, models and defaults, each value with its provenance.
+"""The packaged catalog: hardware, nodes, links, cache tiers, prices, models and defaults, each with its provenance.
 
-The files hold ``{value, unit, source, date, confidence}`` (and ``low``, ``high``, ``note`` where known) for every value.
-The functions here return plain mappings in the scenario's own form; :func:`provenance` returns where the values come from.
-A file is read when something in it is first asked for, and once per process: a short scenario reads one model, one GPU,
-the tiers, the prices and the defaults.
+The files hold ``{value, unit, source, date, confidence}`` (and ``low``, ``high``, ``note`` where known) for every
+value. The functions here return plain mappings in the scenario's own form; :func:`provenance` returns where the values
+come from. A file is read when something in it is first asked for, and once per process: a short scenario reads one
+model, one GPU, the tiers, the prices and the defaults.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -64,7 +64,7 @@ def hardware(name: str) -> dict[str, Any]:
     (4, 1979)
     """
     entry = _hardware_entry(name)
-    return {"name": entry["name"], **_plain(entry["fields"])}
+    return {"name": entry["name"], "title": entry["title"], **_plain(entry["fields"])}
 
 
 def default_tiers() -> list[dict[str, Any]]:
@@ -147,10 +147,10 @@ def usual_range(key: str) -> tuple[float, float, str] | None:
     return found["low"], found["high"], found["source"]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _read(relative: str) -> dict[str, Any]:
     with (_ROOT / relative).open("rb") as stream:
-        return cast("dict[str, Any]", yaml.load(stream, Loader=_LOADER))  # noqa: S506  (a safe loader)
+        return cast("dict[str, Any]", yaml.load(stream, Loader=_LOADER))
 
 
 def _model_entry(name: str) -> tuple[dict[str, Any], str]:
