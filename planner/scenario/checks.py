@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from planner.errors import Diagnostic
-from planner.scenario import catalog
 from planner.scenario.yamltree import Document, Path, dotted
 
 Finding = tuple[str, Path, str, str]  # code, path, message, hint
@@ -80,7 +79,9 @@ def reusable_within_prompt(s: Any) -> Iterator[Finding]:
     for i, c in _indexed(s.workload and s.workload.classes):
         if _all(c.reusable_tokens, c.prompt_tokens) and c.reusable_tokens > c.prompt_tokens:
             path: Path = ("workload", "classes", i, "reusable_tokens")
-            message = f"{dotted(path)}: {c.reusable_tokens} reusable tokens are more than the {c.prompt_tokens} of the prompt"
+            message = (
+                f"{dotted(path)}: {c.reusable_tokens} reusable tokens are more than the {c.prompt_tokens} of the prompt"
+            )
             yield "reusable-tokens", path, message, ""
 
 
@@ -131,7 +132,12 @@ def _law(law: Any, path: Path) -> Iterator[Finding]:
     own = LAW_KEYS[law.law]
     for name in {k for keys in LAW_KEYS.values() for k in keys} - set(own):
         if getattr(law, name) is not None:
-            yield "law-key", (*path, name), f"{dotted((*path, name))}: not a key of the {law.law} law", f"it has {', '.join(own)}"
+            yield (
+                "law-key",
+                (*path, name),
+                f"{dotted((*path, name))}: not a key of the {law.law} law",
+                f"it has {', '.join(own)}",
+            )
     capacities = CAPACITY_KEYS[law.law]
     given = [k for k in capacities if getattr(law, k) is not None]
     if len(given) != 1:
@@ -189,11 +195,26 @@ def _measured(law: Any, path: Path) -> Iterator[Finding]:
             here = (*path, name, i)
             if not 0 <= hit_rate <= 1:
                 hint = f"a fraction, not percent: write {hit_rate / 100:g}" if 1 < hit_rate <= 100 else ""
-                yield "out-of-range", (*here, 1), f"{dotted(here)}: expected a hit rate from 0 to 1, got {hit_rate:g}", hint
+                yield (
+                    "out-of-range",
+                    (*here, 1),
+                    f"{dotted(here)}: expected a hit rate from 0 to 1, got {hit_rate:g}",
+                    hint,
+                )
             elif capacity <= last[0] and not (i == 0 and capacity == 0 == hit_rate):
-                yield "points-order", here, f"{dotted(here)}: capacity {capacity:g} is not above the one before, {last[0]:g}", ""
+                yield (
+                    "points-order",
+                    here,
+                    f"{dotted(here)}: capacity {capacity:g} is not above the one before, {last[0]:g}",
+                    "",
+                )
             elif hit_rate < last[1]:
-                yield "points-order", here, f"{dotted(here)}: hit rate {hit_rate:g} is below the one before, {last[1]:g}", ""
+                yield (
+                    "points-order",
+                    here,
+                    f"{dotted(here)}: hit rate {hit_rate:g} is below the one before, {last[1]:g}",
+                    "",
+                )
             last = (max(capacity, last[0]), hit_rate)
 
 

@@ -1,4 +1,4 @@
-"""The scenario: every key with its unit, range, default and where the default comes from.
+"""The scenario: every key with its unit and range.
 
 Attribute names are the keys of the file, units as in the file (GB, ms, $/h); the conversion to SI happens in
 ``physics``. Everything is frozen. A default that depends on the catalog or on other keys is filled in by
@@ -7,135 +7,14 @@ Attribute names are the keys of the file, units as in the file (GB, ms, $/h); th
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from planner.errors import Diagnostic, Span
+from planner.scenario.entries import Attention, Experts, HardwareSpec, KvBytes, ModelSpec, Params
+from planner.scenario.fields import FileName, Fraction, Int, Name, Strict, key
 from planner.scenario.meta import Meta
-
-TINY = 1e-9  # stands for "above 0": smaller numbers are slips of the pen and overflow later
-
-
-def _integral(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
-
-
-Int = Annotated[int, BeforeValidator(_integral)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
-
-
-def key(
-    unit: str, description: str, *, above: float | None = None, at_least: float | None = None,
-    at_most: float | None = None, default: Any = ...,
-) -> Any:  # fmt: skip
-    """A field: what it means, its unit, its range, and a default where it does not come from the catalog."""
-    extra: dict[str, Any] = {"unit": unit} if unit else {}
-    if at_most is not None and at_most == int(at_most):
-        at_most = int(at_most)
-    return Field(
-        default, description=f"{description} [{unit}]" if unit else description, le=at_most,
-        ge=TINY if above == 0 else at_least, gt=above if above else None, json_schema_extra=extra or None,
-    )  # fmt: skip
-
-
-class Strict(BaseModel):
-    """Frozen, no unknown keys, no silent conversion, only finite numbers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
-
-
-class Attention(Strict):
-    """Shape of the attention layers that decides KV bytes and prefill work."""
-
-    kind: Literal["gqa", "mla"] = key("", "gqa (multi-head and multi-query too) or mla")
-    q_heads: Int = key("heads", "query heads", at_least=1, at_most=4096)
-    kv_heads: Int | None = key("heads", "key-value heads (gqa)", at_least=1, at_most=4096, default=None)
-    head_dim: Int | None = key("elements", "dimension of a head (gqa)", at_least=1, at_most=4096, default=None)
-    kv_lora_rank: Int | None = key("elements", "rank of the latent (mla)", at_least=1, at_most=65536, default=None)
-    rope_dim: Int | None = key("elements", "rotary part of the key (mla)", at_least=0, at_most=4096, default=None)
-    qk_head_dim: Int | None = key(
-        "elements", "query-key dimension of a head (mla)", at_least=1, at_most=4096, default=None
-    )
-    v_head_dim: Int | None = key("elements", "value dimension of a head (mla)", at_least=1, at_most=4096, default=None)
-
-
-class Experts(Strict):
-    """Routed experts; 0 and 0 for a dense model."""
-
-    count: Int = key("experts", "routed experts per layer", at_least=0, at_most=65536, default=0)
-    top_k: Int = key("experts", "routed experts that a token uses", at_least=0, at_most=65536, default=0)
-
-
-class Params(Strict):
-    """Parameter counts."""
-
-    total: float = key("billion", "all parameters", above=0, at_most=1e6)
-    active: float = key("billion", "parameters that a token uses", above=0, at_most=1e6)
-    routed_experts: float = key("billion", "parameters in routed experts", at_least=0, at_most=1e6, default=0.0)
-
-
-class KvBytes(Strict):
-    """KV bytes per token by precision, for layouts that the formula does not give."""
-
-    bf16: float = key("bytes/token", "KV bytes per token at bf16", above=0, at_most=1e9)
-    fp8: float = key("bytes/token", "KV bytes per token at fp8", above=0, at_most=1e9)
-
-
-class ModelSpec(Strict):
-    """A model: its shape, its weights and its KV bytes."""
-
-    name: Name = key("", "name")
-    title: str | None = key("", "name for people", default=None)
-    layers: Int = key("layers", "transformer layers", at_least=1, at_most=10_000)
-    full_attention_layers: Int | None = key(
-        "layers", "layers whose KV grows with the context; default: all", at_least=0, at_most=10_000, default=None
-    )
-    attention: Attention
-    windowed_layers: Int = key(
-        "layers", "layers whose KV stops growing at the window", at_least=0, at_most=10_000, default=0
-    )
-    window_tokens: Int = key("tokens", "that window", at_least=0, at_most=1e9, default=0)
-    sequence_state_bytes: float = key(
-        "bytes",
-        "constant bytes per sequence beside the KV: linear layers' state",
-        at_least=0,
-        at_most=1e13,
-        default=0.0,
-    )
-    experts: Experts = Experts()  # dense
-    params_b: Params
-    weight_bytes_per_param: float = key("bytes", "bytes per parameter", above=0, at_most=8)
-    weights_gb: float | None = key("GB", "weights, where precision is mixed", above=0, at_most=1e6, default=None)
-    routed_expert_weights_gb: float | None = key(
-        "GB", "weights of the routed experts, where precision is mixed", at_least=0, at_most=1e6, default=None
-    )
-    kv_bytes_per_element: float = key("bytes", "bytes per element of the KV cache", above=0, at_most=8, default=2.0)
-    kv_bytes_per_token: KvBytes | None = key(
-        "", "KV layout of the engine where the formula does not hold", default=None
-    )
-    hidden: Int | None = key("elements", "hidden size; none: no communication time", at_least=1, at_most=1e6, default=None)
-    compute_dtype: Literal["fp8", "bf16"] | None = key("", "which peak of the GPU the matrices run at", default=None)
-    max_context: Int | None = key("tokens", "longest context", at_least=1, at_most=1e9, default=None)
-    timing_name: str | None = key("", "name in the timing tables", default=None)
-
-
-class HardwareSpec(Strict):
-    """A GPU and the links inside its node."""
-
-    name: Name = key("", "name")
-    title: str | None = key("", "name for people", default=None)
-    hbm_gb: float = key("GB", "HBM of a GPU", above=0, at_most=1e5)
-    hbm_gb_per_s: float = key("GB/s", "peak HBM bandwidth", above=0, at_most=1e7)
-    peak_tflops: float = key("TFLOPS", "dense peak at the model's compute precision", above=0, at_most=1e7)
-    runtime_reserve_gb: float = key(
-        "GB", "HBM that the runtime, NCCL and activations take", at_least=0, at_most=1e5, default=3.9,
-    )  # fmt: skip
-    nvlink_gb_per_s: float | None = key(
-        "GB/s", "NVLink per GPU and direction; none: no communication time", above=0, at_most=1e6, default=None
-    )
-    nvlink_domain_gpus: Int | None = key("GPUs", "GPUs that NVLink joins", at_least=1, at_most=65536, default=None)
 
 
 class ReuseLaw(Strict):
@@ -156,9 +35,12 @@ class ReuseLaw(Strict):
         "tokens", "measured: [capacity, hit rate]", default=None
     )
     at_requests_per_second: float | None = key(
-        "requests/s", "load at which the curve was observed; default: the workload's", above=0, at_most=1e7,
+        "requests/s",
+        "load at which the curve was observed; default: the workload's",
+        above=0,
+        at_most=1e7,
         default=None,
-    )  # fmt: skip
+    )
 
 
 class RequestClass(Strict):
@@ -213,7 +95,9 @@ class EngineConfigSpec(Strict):
     dp: Int | None = key("ranks", "data-parallel attention ranks; default 1", at_least=1, at_most=65536, default=None)
     etp: Int | None = key("GPUs", "tensor parallelism of experts", at_least=1, at_most=65536, default=None)
     ep: Int | None = key("GPUs", "expert parallelism", at_least=1, at_most=65536, default=None)
-    ways: Int | None = key("sequences", "sequences per prefill pass; default dp", at_least=1, at_most=65536, default=None)
+    ways: Int | None = key(
+        "sequences", "sequences per prefill pass; default dp", at_least=1, at_most=65536, default=None
+    )
 
 
 class Roofline(Strict):
@@ -232,16 +116,16 @@ class Engine(Strict):
     configs: tuple[EngineConfigSpec, ...] | None = Field(
         None, description="configurations to consider; default: all that fit", min_length=1, max_length=256
     )
-    hbm_utilization: float = key(
-        "fraction", "part of HBM that the engine may use", above=0, at_most=1,
-    )  # fmt: skip
+    hbm_utilization: float = key("fraction", "part of HBM that the engine may use", above=0, at_most=1)
     chunk_tokens: Int = key(
         "tokens", "prefill tokens per step when prefill and decode share a GPU", at_least=1, at_most=10_000_000,
     )  # fmt: skip
     batches: tuple[Int, ...] = Field(
         description="decode batches to consider [sequences per instance]",
-        min_length=1, max_length=256, json_schema_extra={"unit": "sequences"},
-    )  # fmt: skip
+        min_length=1,
+        max_length=256,
+        json_schema_extra={"unit": "sequences"},
+    )
     max_utilization: float = key("fraction", "highest prefill utilisation", above=0, at_most=1)
     roofline: Roofline
     kv_dtype: Literal["bf16", "fp8"] | None = key("", "precision of the KV cache; default: the model's", default=None)
@@ -264,12 +148,8 @@ class Deployment(Strict):
         description="architectures to consider", min_length=1, max_length=2
     )
     colocated_routing: Literal["affinity", "random"] = key("", "affinity: a prefix always meets the same instance")
-    load_imbalance: float = key(
-        "", "busiest instance's load over the mean, under affinity", at_least=1, at_most=100,
-    )  # fmt: skip
-    hierarchy: Literal["inclusive", "exclusive"] = key(
-        "", "inclusive: a slower tier holds what faster ones hold",
-    )  # fmt: skip
+    load_imbalance: float = key("", "busiest instance's load over the mean, under affinity", at_least=1, at_most=100)
+    hierarchy: Literal["inclusive", "exclusive"] = key("", "inclusive: a slower tier holds what faster ones hold")
     transfer: Transfer
     max_gpus: Int = key("GPUs", "most GPUs to buy", at_least=1, at_most=100_000)
     gpus_per_node: Int = key("GPUs", "GPUs of a node", at_least=1, at_most=4096)
@@ -298,9 +178,7 @@ class Prices(Strict):
     """What a GPU costs and what is counted as served."""
 
     gpu_usd_per_hour: float = key("$/h", "price of a GPU-hour", above=0, at_most=1e5)
-    tokens_counted: Literal["prompt+generated", "generated"] = key(
-        "", "tokens in $/Mtok", default="prompt+generated"
-    )
+    tokens_counted: Literal["prompt+generated", "generated"] = key("", "tokens in $/Mtok", default="prompt+generated")
 
 
 class Solve(Strict):
@@ -314,7 +192,7 @@ class Solve(Strict):
 class Scenario(Strict):
     """A whole scenario, complete and checked."""
 
-    name: str = Field(description="name; reports are written below it", max_length=80)
+    name: FileName = Field(description="name; reports are written below it", max_length=60)
     description: str = Field("", description="what it teaches", max_length=4000)
     model: ModelSpec
     hardware: HardwareSpec
@@ -356,3 +234,10 @@ class Scenario(Strict):
     def span(self, path: str) -> Span | None:
         """Where a key such as ``slo.ttft_ms`` stands in the file; None for a default."""
         return self._meta.span(path)
+
+
+__all__ = [
+    "Attention", "Deployment", "Engine", "EngineConfigSpec", "Experts", "HardwareSpec", "KvBytes", "ModelSpec", "Params",
+    "Prefetch", "Prices", "RequestClass", "ReuseLaw", "Roofline", "Scenario", "Slo", "Solve", "TierSpec", "Transfer",
+    "Workload",
+]  # fmt: skip

@@ -79,6 +79,11 @@ class Document:
             return self.at(*node.key)
         return self.at(node.line, node.column, node.length)
 
+    def nearest(self, path: Path) -> Span | None:
+        """The span of a path, else of what contains it."""
+        spans = (self.span(path[:end]) for end in range(len(path), 0, -1))
+        return next((span for span in spans if span), None)
+
     def at(self, line: int, column: int, length: int = 1) -> Span:
         """The span at a place of this file."""
         text = self.lines[line - 1] if line <= len(self.lines) else ""
