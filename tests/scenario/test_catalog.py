@@ -189,6 +189,11 @@ def test_prices_keep_their_order() -> None:
     assert catalog.price("dram_cloud") / catalog.price("dram_owned") == pytest.approx(9, abs=0.5)
 
 
+def test_default_roofline_is_the_fit_to_the_default_engine() -> None:
+    assert catalog.defaults()["engine"]["roofline"] == catalog.roofline_defaults("vllm-0.31", "fp8")
+    assert catalog.roofline_defaults("vllm-0.31", "bf16")["mfu"] > catalog.roofline_defaults("vllm-0.31", "fp8")["mfu"]
+
+
 def test_provenance_of_defaults_uses_scenario_keys() -> None:
     rows = {row.path: row for row in catalog.provenance("defaults", "defaults")}
     assert rows["engine.hbm_utilization"].value == 0.90

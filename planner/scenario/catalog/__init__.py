@@ -100,6 +100,20 @@ def defaults() -> dict[str, Any]:
     return values
 
 
+def roofline_defaults(engine: str, compute_dtype: str | None) -> dict[str, float]:
+    """Return the roofline fitted to an engine's tables for models that compute in ``compute_dtype``.
+
+    An engine without tables gets the default engine's fit, an unknown precision that of bf16.
+
+    >>> sorted(roofline_defaults("roofline", "fp8")) == sorted(defaults()["engine"]["roofline"])
+    True
+    """
+    from planner.scenario.catalog.timing import roofline_fit
+
+    fit = roofline_fit(engine, compute_dtype)
+    return {key: getattr(fit, key) for key in _read("defaults.yaml")["defaults"]["engine"]["roofline"]}
+
+
 def names(kind: str) -> list[str]:
     """Return the names of a kind, aliases included, sorted. Reads no model and no hardware file."""
     if kind == "model":
