@@ -1,0 +1,36 @@
+"""The commands and what they share: the version flag and the option types."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from planner import __version__
+from planner.cli.solve import solve
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"planner {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def planner(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    """Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose."""
+
+
+app.command()(solve)

@@ -1,0 +1,76 @@
+"""What every command that solves does around the solving: progress, warnings, delivery of the answer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from planner.errors import Diagnostic, printable, render_diagnostics
+from planner.plan import PlanSet
+from planner.report.data import to_json
+from planner.report.table import certificate_line
+from planner.report.write import to_stderr, to_stdout, write_text
+
+_EXIT = {"optimal": 0, "feasible": 0, "infeasible": 1}
+_CLEAR_LINE = "\r\x1b[K"
+
+
+def colour_wanted(stream: TextIO | None) -> bool:
+    """Colour on a terminal that has not been told otherwise (NO_COLOR, TERM=dumb)."""
+    if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+class Session:
+    """One command's conversation with its user: the answer on stdout, everything else on stderr."""
+
+    def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
+        """Keep how much the user wants to hear."""
+        self.quiet = quiet
+        self.verbose = verbose
+
+    def say(self, text: str) -> None:
+        """One message on stderr, unless the user wants quiet."""
+        if not self.quiet:
+            to_stderr(text)
+
+    def warn(self, warnings: Iterable[Diagnostic]) -> None:
+        """The scenario's warnings, with their places."""
+        text = render_diagnostics(warnings)
+        if text:
+            self.say(text)
+
+    @contextlib.contextmanager
+    def progress(self) -> Iterator[Callable[[str], None] | None]:
+        """A line that overwrites itself, on a terminal only; it is gone when the work is done."""
+        if self.quiet or sys.stderr is None or not sys.stderr.isatty():
+            yield None
+            return
+        try:
+            yield lambda text: to_stderr(f"{_CLEAR_LINE}{printable(text)[:99]}", end="")
+        finally:
+            to_stderr(_CLEAR_LINE, end="")
+
+    def deliver(self, found: PlanSet, answer: str, output: Path | None, report: Path | None) -> int:
+        """Write the plan file, then the answer, then what was proven; the exit code says whether there is a plan."""
+        if report is not None:
+            write_text(report, to_json(found), make_folder=True)
+        if output is not None and str(output) != "-":
+            write_text(output, answer)
+        else:
+            to_stdout(answer)
+        for warning in found.warnings:
+            self.say(f"warning: {printable(warning)}")
+        if found.plans:
+            self.say(certificate_line(found.certificate, found.seconds))
+        for path in (output, report):
+            if path is not None and str(path) != "-":
+                self.say(f"written: {printable(str(path))}")
+        if self.verbose:
+            to_stderr(" · ".join(f"{name} {version}" for name, version in found.versions))
+        return _EXIT[found.status] if found.plans or found.status == "infeasible" else 3

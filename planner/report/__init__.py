@@ -1,0 +1,1 @@
+"""Renderers: results in, text out. Nothing here computes, solves or prints."""

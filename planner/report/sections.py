@@ -1,0 +1,298 @@
+"""The sections of the terminal's answer, each a pure function from results to lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from planner.plan import Evaluation, LoadPoint, Plan, PlanSet, Pool, TierUse, TtftPath, Verdict
+from planner.report.format import (
+    ABSENT,
+    joined,
+    ms,
+    number,
+    percent,
+    quantity,
+    rounded_to_sum,
+    safe,
+    size,
+    unit_price,
+    usd,
+    usd_per_mtok,
+)
+from planner.report.grid import INDENT, Column, grid, paragraph
+
+BAR_COLUMNS = 16
+_GLYPHS = "░▒▓█"  # queue, fetch, prefill, transfer
+_SHOWN_PATHS = 12
+_NAME = 24  # columns that a user's name may take in a table
+_SHORT_NAME = 16
+_DEFAULTS_SHOWN = 6
+
+
+def costs(found: Evaluation, defaults: Sequence[tuple[str, str]] = ()) -> list[str]:
+    """The bill; the shown cents add up to the shown total, the shares to 100 %."""
+    defaulted = {key for key, _ in defaults}
+    amounts = rounded_to_sum([line.usd_per_hour for line in found.costs], 2, found.usd_per_hour)
+    shares = rounded_to_sum([line.usd_per_hour / (found.usd_per_hour or 1.0) for line in found.costs], 3)
+    rows = [
+        [
+            safe(line.item, _NAME),
+            f"{quantity(line.quantity)} {safe(line.unit, 12)}",
+            unit_price(line.unit_usd_per_hour, safe(line.unit, 12)) + ("*" if line.source_key in defaulted else " "),
+            number(amount, 2),
+            percent(share, 1),
+        ]
+        for line, amount, share in zip(found.costs, amounts, shares, strict=True)
+    ]
+    rows.append(["total", "", "", number(sum(amounts), 2), percent(sum(shares), 1)])
+    columns = [
+        Column("", wrap=True),
+        Column("quantity", "right", wrap=True),
+        Column("unit price ", "right"),
+        Column("$/h", "right"),
+        Column("share", "right"),
+    ]
+    laid = grid(columns, rows)
+    rule = " " * (INDENT + sum(laid.widths[:3]) + 3 * 2) + "─" * laid.widths[3]
+    return [*laid.header, *(line for row in laid.rows[:-1] for line in row), rule, *laid.rows[-1]]
+
+
+def ttft(found: Evaluation) -> list[str]:
+    """One row and one bar per path in use: queue, fetch, prefill and transfer, up to the limit."""
+    used = sorted((path for path in found.paths if path.in_use), key=lambda path: path.slack_s)
+    shown = used[:_SHOWN_PATHS]
+    if not shown:
+        return []
+    shown = [path for path in found.paths if path in shown]  # the evaluation's order reads by class
+    titles = ["class", "path", "share", "queue", "fetch", "prefill", "transfer", "total", "slack"]
+    legend = f"{_GLYPHS[0]} queue {_GLYPHS[1]} fetch {_GLYPHS[2]} prefill {_GLYPHS[3]} transfer · slack"
+    columns = [Column(t, "left" if n < 2 else "right", wrap=n < 2) for n, t in enumerate(titles)]
+    rows = [_path_cells(path) for path in shown]
+    limit_s = shown[0].total_s + shown[0].slack_s
+    laid = grid([*columns, Column("of the limit")], rows)
+    hidden = len(used) - len(shown)
+    more = [f"  {hidden} more paths with more slack are in the plan file"] if hidden else []
+    return [f"  ms; the limit is {ms(limit_s)}; {legend}", *laid.lines, *more]
+
+
+def _path_cells(path: TtftPath) -> list[str]:
+    parts_s = [path.queue_s, path.fetch_s, path.prefill_s, path.transfer_s]
+    limit_s = path.total_s + path.slack_s
+    decimals = 1 if limit_s >= 0.1 else 3
+    *parts, slack = rounded_to_sum([*(1e3 * part for part in parts_s), 1e3 * path.slack_s], decimals)
+    figures = [number(part, decimals) if exact > 0 else ABSENT for part, exact in zip(parts, parts_s, strict=True)]
+    return [
+        safe(path.class_name, _SHORT_NAME),
+        safe(path.path, _SHORT_NAME),
+        percent(path.probability),
+        *figures,
+        number(sum(parts), decimals),
+        number(slack, decimals),
+        bar(parts_s, limit_s),
+    ]
+
+
+def bar(parts_s: Sequence[float], limit_s: float, columns: int = BAR_COLUMNS) -> str:
+    """Parts of a limit as one bar; whatever is left is slack, drawn as dots.
+
+    >>> bar([0.25, 0.0, 0.5, 0.0], 1.0, columns=8)
+    '░░▓▓▓▓··'
+    """
+    whole = max(limit_s, sum(parts_s)) or 1.0
+    cells = rounded_to_sum([columns * part / whole for part in parts_s])
+    drawn = "".join(glyph * int(count) for glyph, count in zip(_GLYPHS, cells, strict=True))
+    return drawn[:columns].ljust(columns, "·")
+
+
+def pools(found: Evaluation) -> list[str]:
+    """What each pool runs and how busy it is, and which promises hold the plan where it is."""
+    named = [("prefill" if found.decode else "prefill and decode", found.prefill)]
+    named += [("decode", found.decode)] if found.decode else []
+    titles = ["", "instances", "GPUs", "nodes", "prefill load", "busiest", "batch", "slots used", "TPOT"]
+    columns = [Column(t, "left" if n < 2 else "right", wrap=n == 1) for n, t in enumerate(titles)]
+    lines = grid(columns, [_pool_cells(name, one) for name, one in named]).lines
+    binding = ", ".join(safe(rule, 40) for rule in found.binding)
+    return lines + (paragraph(f"binding, tightest first: {binding}", hang=2) if binding else [])
+
+
+def _pool_cells(name: str, one: Pool) -> list[str]:
+    slots = one.instances * one.batch if one.batch else None
+    return [
+        name,
+        pool(one),
+        number(one.gpus),
+        quantity(one.nodes),
+        ABSENT if one.offered_load is None else f"{number(one.offered_load, 2)} of {quantity(one.servers or 0)}",
+        ABSENT if one.utilization is None else percent(one.utilization),
+        ABSENT if one.batch is None else number(one.batch),
+        ABSENT if one.slots_needed is None or slots is None else f"{number(one.slots_needed)} of {number(slots)}",
+        ABSENT if one.tpot_s is None else f"{number(1e3 * one.tpot_s, 1)} ms",
+    ]
+
+
+def tiers(found: Evaluation) -> list[str]:
+    """Each tier's role, capacity, hits and slack, and why it has that role; hits and misses sum to 100 %."""
+    hits = [tier.hit_rate for tier in found.tiers]
+    shares = rounded_to_sum([*hits, 1.0 - sum(hits)], 3)
+    titles = ["", "role", "capacity", "hits", "all so far", "reads", "fetch", "slack"]
+    columns = [Column(t, "left" if n < 2 else "right", wrap=n == 0) for n, t in enumerate(titles)]
+    rows = []
+    so_far = 0.0
+    for tier, share in zip(found.tiers, shares, strict=False):
+        so_far += share
+        rows.append(_tier_cells(tier, share, so_far))
+    rows.append(["miss", "", "", percent(shares[-1], 1), "", "", "", ""])
+    laid = grid(columns, rows)
+    lines = [*laid.header]
+    for tier, block in zip(found.tiers, laid.rows, strict=False):
+        lines += [*block, *paragraph(safe(tier.why, 400), indent=INDENT + 4)]
+    lines += laid.rows[-1]
+    return [*lines, f"  effective hit rate {percent(found.effective_hit_rate, 1)} of the reusable tokens"]
+
+
+def _tier_cells(tier: TierUse, share: float, so_far: float) -> list[str]:
+    if tier.role == "unused":
+        return [safe(tier.name, _NAME), "unused", *[ABSENT] * 6]
+    fetched = tier.fetch_s > 0
+    return [
+        safe(tier.name, _NAME),
+        tier.role,
+        size(tier.capacity_bytes),
+        percent(share, 1),
+        percent(so_far, 1),
+        percent(tier.read_utilization) if fetched else ABSENT,
+        ms(tier.fetch_s) if fetched else ABSENT,
+        ms(tier.slack_s),
+    ]
+
+
+def ranking(plans: Sequence[Plan]) -> list[str]:
+    """The ranked plans, and under each what sets it apart from the first."""
+    titles = ["#", "$/Mtok", "$/h", "above", "architecture", "prefill", "decode", "tiers"]
+    columns = [Column(t, "right" if n in (1, 2, 3) else "left", wrap=n > 4) for n, t in enumerate(titles)]
+    laid = grid(columns, [_plan_cells(plan, plans[0]) for plan in plans])
+    lines = [*laid.header]
+    for plan, block in zip(plans, laid.rows, strict=True):
+        lines += block
+        if plan.differs_by:
+            lines += paragraph(safe("differs by: " + "; ".join(plan.differs_by), 400), indent=INDENT + 3, hang=2)
+    return lines
+
+
+def _plan_cells(plan: Plan, first: Plan) -> list[str]:
+    found = plan.evaluation
+    above = found.usd_per_hour / (first.evaluation.usd_per_hour or 1.0) - 1.0
+    bought = [tier for tier in found.tiers[1:] if tier.role != "unused"]
+    return [
+        str(plan.rank),
+        usd_per_mtok(found.usd_per_million_tokens).lstrip("$"),
+        number(found.usd_per_hour, 2),
+        "" if plan is first else percent(above, 1, signed=True),
+        found.decision.architecture,
+        pool(found.prefill),
+        pool(found.decode) if found.decode else ABSENT,
+        ",\n".join(f"{size(t.capacity_bytes)} {safe(t.name, _NAME)} {t.role}" for t in bought) or "none",
+    ]
+
+
+def pool(one: Pool) -> str:
+    """A pool as instances × GPUs and how they are split.
+
+    >>> pool(Pool(3, 8, "tp8·dp1·ep8", 3, 24, 24.0))
+    '3×8 tp8·dp1·ep8'
+    """
+    return f"{one.instances}×{one.gpus_per_instance} {safe(one.parallelism, _NAME)}"
+
+
+def cells(plan_set: PlanSet) -> list[str]:
+    """The four cells in dollars per hour, and what combining does."""
+    if not any(cell.evaluation for cell in plan_set.cells):
+        return []
+    price = _prices(plan_set)
+    columns = [
+        Column(""),
+        Column("without tiers", "right"),
+        Column("with tiers", "right"),
+        Column("tiers save", "right"),
+    ]
+    rows = []
+    for architecture in dict.fromkeys(cell.architecture for cell in plan_set.cells):
+        pair = [price.get((architecture, tiered)) for tiered in (False, True)]
+        save = percent(1.0 - pair[1] / pair[0], 1) if pair[0] and pair[1] is not None else ABSENT
+        rows.append([architecture, *("not possible" if p is None else f"{usd(p)}/h" for p in pair), save])
+    lines = grid(columns, rows).lines
+    lines += _impossible_cells(plan_set)
+    return lines + (_verdict(plan_set, plan_set.verdict) if plan_set.verdict else [])
+
+
+def _impossible_cells(plan_set: PlanSet) -> list[str]:
+    """Why a cell is empty, said once for all cells with the same reason."""
+    names: dict[str, list[str]] = {}
+    for cell in plan_set.cells:
+        if cell.evaluation is None and cell.why_not:
+            names.setdefault(cell.why_not, []).append(
+                f"{cell.architecture} {'with' if cell.tiered else 'without'} tiers"
+            )
+    return [
+        line
+        for reason, which in names.items()
+        for line in paragraph(f"{', '.join(which)}: {safe(reason, 300)}", hang=2)
+    ]
+
+
+def verdict_sentence(plan_set: PlanSet) -> str:
+    """The word, the amount that the shown cells give, what limits it, and why."""
+    found = plan_set.verdict
+    if found is None:
+        return ""
+    bound = joined(f"{kind}-bound" for kind in found.limited_by)
+    head = joined([f"{found.word}{_amount(found, _prices(plan_set))}", bound])
+    return f"{head}\n{safe(found.explanation, 600)}" if found.explanation else head
+
+
+def _prices(plan_set: PlanSet) -> dict[tuple[str, bool], float]:
+    return {(c.architecture, c.tiered): c.evaluation.usd_per_hour for c in plan_set.cells if c.evaluation}
+
+
+def _verdict(plan_set: PlanSet, found: Verdict) -> list[str]:
+    """The verdict, how firm it is, and the re-solves that name the limit."""
+    lines = paragraph(verdict_sentence(plan_set))
+    if found.points:
+        lines += paragraph("interaction by load: " + joined(_point(point) for point in found.points), hang=2)
+    for limit in found.limits:
+        cost = f" ({usd(limit.usd_per_hour)}/h)" if limit.usd_per_hour is not None else ""
+        became = f"{safe(limit.relaxation, 120)}: {safe(limit.becomes, 200)}{cost}"
+        lines += paragraph(f"{limit.kind}: with {became}", hang=2)
+    return lines
+
+
+def _amount(found: Verdict, price: dict[tuple[str, bool], float]) -> str:
+    if found.interaction_usd_per_hour is None:
+        return ""
+    signs = {("colocated", False): -1, ("colocated", True): 1, ("disaggregated", False): 1, ("disaggregated", True): -1}
+    shown = sum(sign * round(price[key], 2) for key, sign in signs.items()) if signs.keys() <= price.keys() else None
+    amount = found.interaction_usd_per_hour if shown is None else shown
+    if abs(amount) < 0.005:
+        return ": together they save what they save apart"
+    return f": together they save {usd(abs(amount))}/h {'more' if amount > 0 else 'less'} than the two apart"
+
+
+def _point(point: LoadPoint) -> str:
+    amount = point.interaction_usd_per_hour
+    shown = ABSENT if amount is None else f"{usd(amount, signed=True)}/h"
+    return f"×{point.load_factor:g}{' in fractional instances' if point.fractional else ''} {shown}"
+
+
+def notes(plan_set: PlanSet) -> list[str]:
+    """Estimates that the first plan rests on, and the defaults behind it."""
+    found = plan_set.plans[0].evaluation.notes if plan_set.plans else ()
+    lines = [line for note in dict.fromkeys(found) for line in paragraph(f"- {safe(note, 300)}", hang=2)]
+    return lines + (_defaults(plan_set.defaults) if plan_set.defaults else [])
+
+
+def _defaults(defaults: Sequence[tuple[str, str]]) -> list[str]:
+    shown: Iterable[str] = (f"{safe(key, 60)} {safe(value, 30)}" for key, value in defaults[:_DEFAULTS_SHOWN])
+    more = len(defaults) - _DEFAULTS_SHOWN
+    rest = f" and {more} more, all in the plan file" if more > 0 else ""
+    plural = "value is a catalog default" if len(defaults) == 1 else "values are catalog defaults"
+    return paragraph(f"* {len(defaults)} {plural}: {', '.join(shown)}{rest}", hang=2)
