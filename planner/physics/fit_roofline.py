@@ -47,18 +47,32 @@ class Target:
 
 def main() -> None:
     """Fit, write, and print what was written."""
-    fits = []
+    fits = [_fitted(engine, dtype, targets) for engine, dtype, targets in targets_by_fit()]
+    body = ",\n  ".join(json.dumps(fit) for fit in fits)
+    text = '{\n "fits": [\n  ' + body + "\n ]\n}\n"
+    (FOLDER / "roofline_fit.json").write_text(text, encoding="utf-8")
+    print(text, end="")
+
+
+def targets_by_fit() -> Iterator[tuple[str, str, list[Target]]]:
+    """Engine version, compute precision and what its roofline is fitted to."""
     for engine, tables in groupby(available_tables(), key=lambda key: key[0]):
         by_dtype: dict[str, list[Target]] = {}
         for _, model, hardware in tables:
             table = load_table(engine, model, hardware)
             scenario = loads(SCENARIO.format(model=model, hardware=hardware, kv=table.kv_dtype))
             by_dtype.setdefault(scenario.model.compute_dtype or "bf16", []).extend(_targets(scenario, table))
-        fits += [_fitted(engine, dtype, targets) for dtype, targets in sorted(by_dtype.items())]
-    body = ",\n  ".join(json.dumps(fit) for fit in fits)
-    text = '{\n "fits": [\n  ' + body + "\n ]\n}\n"
-    (FOLDER / "roofline_fit.json").write_text(text, encoding="utf-8")
-    print(text, end="")
+        for dtype, targets in sorted(by_dtype.items()):
+            yield engine, dtype, targets
+
+
+def errors_of(
+    targets: list[Target], mfu: float, mbu: float, prefill_overhead_ms: float, step_overhead_ms: float
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Median and 90th percentile of the relative error in percent, of prefill and of decode."""
+    parameters = [log(value) for value in (mfu, mbu, seconds(prefill_overhead_ms), seconds(step_overhead_ms))]
+    prefill, decode = _log_errors(targets, parameters)
+    return _phase(prefill), _phase(decode)
 
 
 def _targets(scenario: Scenario, table: MeasuredTable) -> Iterator[Target]:
@@ -95,11 +109,10 @@ def _fitted(engine: str, dtype: str, targets: list[Target]) -> dict[str, object]
     def cost(parameters: Parameters) -> float:
         return sum(_mean([error**2 for error in phase]) for phase in _log_errors(targets, parameters))
 
-    best = _simplex(cost, [log(value) for value in START])
+    best = simplex(cost, [log(value) for value in START])
     mfu, mbu = (round(min(1.0, exp(value)), 3) for value in best[:2])
     prefill_ms, step_ms = (round(1e3 * exp(value), 1) for value in best[2:])
-    rounded = [log(value) for value in (mfu, mbu, seconds(prefill_ms), seconds(step_ms))]
-    prefill, decode = map(_phase, _log_errors(targets, rounded))
+    prefill, decode = errors_of(targets, mfu, mbu, prefill_ms, step_ms)
     return {
         "engine": engine, "compute_dtype": dtype, "mfu": mfu, "mbu": mbu, "prefill_overhead_ms": prefill_ms,
         "step_overhead_ms": step_ms, "prefill": prefill, "decode": decode,
@@ -135,7 +148,7 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _simplex(cost: Callable[[Parameters], float], start: list[float]) -> list[float]:
+def simplex(cost: Callable[[Parameters], float], start: list[float]) -> list[float]:
     """Nelder and Mead's search for the least cost (Computer Journal 7, 1965)."""
     corners = [start, *([*start[:i], start[i] + 0.3, *start[i + 1 :]] for i in range(len(start)))]
     ranked = sorted((cost(corner), corner) for corner in corners)

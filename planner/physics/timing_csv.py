@@ -68,8 +68,9 @@ def read_csv(path: Path, model: ModelSpec, hardware: str) -> MeasuredTable:
     """Read and check a table; every fault of the file is in the one InputError."""
     lines = _lines(path)
     measured, problems = _rows(path, lines, model)
-    for split, rows in measured.items():
-        problems += [_problem(path, lines, rows.line, text) for text in _gaps(split, rows)]
+    if not problems:  # a row that cannot be read leaves a gap that is no news
+        gaps = ((rows.line, text) for split, rows in measured.items() for text in _gaps(split, rows))
+        problems = [_problem(path, lines, line, text) for line, text in gaps]
     if not measured and not problems:
         problems.append(_problem(path, lines, 1, f"no row for model {model.name}"))
     if problems:
@@ -112,7 +113,8 @@ def _rows(path: Path, lines: list[str], model: ModelSpec) -> tuple[dict[Split, _
     if missing := [name for name in ("phase", "gpus") if name not in header]:
         line = numbered[0][0] if numbered else 1
         return {}, [_problem(path, lines, line, f"the header lacks {' and '.join(missing)}")]
-    for (line, _), cells in zip(numbered[1:], records, strict=False):
+    for cells in records:
+        line = numbered[records.line_num - 1][0]
         row = dict(zip(header, (cell.strip() for cell in cells), strict=False))
         if row.get("model") and row["model"] not in (model.name, model.timing_name):
             continue

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import Diagnostic, InputError
 from planner.physics.grid import Axis, Surface, largest_rise, rising
+from planner.physics.roofline import roofline_configs, weight_bytes
 from planner.physics.timing import EngineConfig, config_name
 from planner.scenario.catalog.timing import (
     MeasuredConfig,
@@ -19,7 +20,7 @@ from planner.scenario.catalog.timing import (
     engine_titles,
     load_table,
 )
-from planner.units import GIB, KV_DTYPE_BYTES, seconds
+from planner.units import GB, GIB, KV_DTYPE_BYTES, seconds
 
 if TYPE_CHECKING:
     from planner.scenario.schema import EngineConfigSpec, Scenario
@@ -133,8 +134,6 @@ def table_configs(scenario: Scenario) -> tuple[EngineConfig, ...]:
         raise InputError(_unknown_engine(scenario, tuple(titles)))
     key = (engine, scenario.model.timing_name or "", scenario.hardware.name)
     if key not in available_tables():
-        from planner.physics.roofline import roofline_configs
-
         return roofline_configs(scenario, stands_in_for=engine)
     table = load_table(*key)
     return measured_configs(scenario, table, packaged_notes(scenario, table))
@@ -162,8 +161,6 @@ def _matches(config: MeasuredConfig, spec: EngineConfigSpec) -> bool:
 def _engine_config(
     scenario: Scenario, table: MeasuredTable, config: MeasuredConfig, notes: tuple[str, ...]
 ) -> EngineConfig:
-    from planner.physics.roofline import weight_bytes
-
     model_weights, _ = weight_bytes(scenario.model)
     weights, reserve = config.weights_gib, config.reserve_gib
     return EngineConfig(
@@ -173,7 +170,7 @@ def _engine_config(
         dp=config.dp,
         ways=config.ways,
         weight_bytes=model_weights if weights is None else config.gpus * weights * GIB,
-        reserve_bytes=config.gpus * (scenario.hardware.runtime_reserve_gb * 1e9 if reserve is None else reserve * GIB),
+        reserve_bytes=config.gpus * (scenario.hardware.runtime_reserve_gb * GB if reserve is None else reserve * GIB),
         timing=table_timing(table, config, notes),
         etp=config.etp,
         ep=config.ep,

@@ -27,9 +27,9 @@ class TableKey:
     hardware: str
 
     @property
-    def path(self) -> Path:
-        """Where the table lies."""
-        return FOLDER / f"{self.engine}_{self.model}_{self.hardware}.json"
+    def file_name(self) -> str:
+        """The file that holds the table."""
+        return f"{self.engine}_{self.model}_{self.hardware}.json"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def load_table(engine: str, model: str, hardware: str) -> MeasuredTable:
     """Read one packaged table; KeyError when :func:`available_tables` does not list it."""
     if (engine, model, hardware) not in available_tables():
         raise KeyError((engine, model, hardware))
-    document = _json(TableKey(engine, model, hardware).path)
+    document = _json(FOLDER / TableKey(engine, model, hardware).file_name)
     memory = document["memory"]
     return MeasuredTable(
         engine=engine,
@@ -168,8 +168,7 @@ def roofline_fit(engine: str = DEFAULT_ENGINE, compute_dtype: str | None = "fp8"
 
 def _fit(entry: dict[str, Any]) -> RooflineFit:
     phases = {phase: PhaseFit(**entry[phase]) for phase in ("prefill", "decode")}
-    names = ("engine", "compute_dtype", "mfu", "mbu", "prefill_overhead_ms", "step_overhead_ms")
-    return RooflineFit(engine_title=engine_titles()[entry["engine"]], **{n: entry[n] for n in names}, **phases)
+    return RooflineFit(**{**entry, "engine_title": engine_titles()[entry["engine"]], **phases})
 
 
 def _config(document: dict[str, Any], entry: dict[str, Any]) -> MeasuredConfig:

@@ -28,7 +28,7 @@ SPLIT = ("gpus", "tp", "dp", "etp", "ep")
 Row = dict[str, str]
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, into: Path = FOLDER) -> None:
     """Write every table that the folder has extracts for, then the index."""
     tables = []
     for short, (engine, _) in ENGINES.items():
@@ -38,10 +38,10 @@ def main(folder: Path) -> None:
         for model in dict.fromkeys(row["model"] for row in prefill):
             key = TableKey(engine, model, HARDWARE[1])
             chosen = ([r for r in rows if r["model"] == model] for rows in (prefill, decode, memory))
-            key.path.write_text(_render(_document(key, source, memory_source, *chosen)), encoding="utf-8")
+            (into / key.file_name).write_text(_render(_document(key, source, memory_source, *chosen)), encoding="utf-8")
             tables.append({"engine": engine, "model": model, "hardware": key.hardware})
-    index = {"engines": {name: title for name, title in ENGINES.values()}, "tables": tables}
-    (FOLDER / "index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+    index = {"engines": dict(ENGINES.values()), "tables": tables}
+    (into / "index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
 
 
 def _read(path: Path) -> tuple[list[str], list[Row]]:
