@@ -71,7 +71,8 @@ def engine_configs(scenario: Scenario) -> tuple[EngineConfig, ...]:
     ``engine.timing`` names a packaged table, a CSV file (see :mod:`planner.physics.timing_csv`) or the roofline. Where
     a packaged engine has no table for the model on the hardware, the roofline fitted to that engine stands in, and its
     notes say so. Attention and expert tensor parallelism stay within ``hardware.nvlink_domain_gpus`` unless
-    ``engine.configs`` names them.
+    ``engine.configs`` names them; data-parallel attention and expert parallelism may cross it, so an instance may have
+    more GPUs than the domain.
     """
     name = scenario.engine.timing
     if name == ROOFLINE:
