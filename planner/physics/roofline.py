@@ -31,7 +31,8 @@ class RooflineTiming:
 
     ``attention = 4*layers*q_heads*head_dim``, over all layers: windowed and linear layers are counted as if they saw
     the whole context, which is pessimistic for models that have them. The bracket of experts is the expected share of
-    distinct experts that a batch touches.
+    distinct experts that a batch touches. Communication is that of one tensor-parallel group, which sees ``U`` tokens
+    of a pass: the groups of data-parallel attention communicate side by side.
 
     >>> timing = RooflineTiming("example", (), 2e9, 0.0, 1e12, 4e9, 0.0, 1.0, 0.0, 1e12, 0.0, 0.002, 0.001)
     >>> timing.prefill_s(1000, 0), timing.decode_s(1, 1000)
@@ -149,7 +150,7 @@ def roofline_configs(scenario: Scenario, stands_in_for: str | None = None) -> tu
 
 def _split(spec: EngineConfigSpec) -> tuple[int, int, int, int]:
     """GPUs, tp, dp and ways of an entry; tp is the GPUs over dp, dp 1 and ways dp unless given."""
-    dp = spec.dp if spec.dp is not None else spec.gpus // spec.tp if spec.tp else 1
+    dp = spec.dp if spec.dp is not None else 1
     tp = spec.tp if spec.tp is not None else max(1, spec.gpus // dp)
     return spec.gpus, tp, dp, spec.ways if spec.ways is not None else dp
 

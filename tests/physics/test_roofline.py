@@ -92,6 +92,12 @@ def test_configurations_follow_the_scenario() -> None:
     assert [(c.weight_bytes, c.reserve_bytes) for c in configs] == [(235e9, 8e9), (235e9, 32e9)]
 
 
+def test_a_narrower_tp_alone_does_not_make_more_ways() -> None:
+    timing = timing_of("[{gpus: 8, tp: 4}]")
+    assert timing.ways == 1
+    assert timing.prefill_s(8000, 0) == timing_of("[{gpus: 8}]").prefill_s(8000, 0)
+
+
 def test_no_new_token_takes_no_time() -> None:
     assert timing_of().prefill_s(0, 8000) == 0.0
 
