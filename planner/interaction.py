@@ -1,0 +1,224 @@
+"""Does combining pay? The four cells, their interaction, how robust its sign is, and what limits it (MODEL.md section 13).
+
+Everything here is decided by solving again: at 0.95 and 1.05 of the load, with fractional instance counts, with free
+transfer, a tenth more TTFT, and a tenth more hits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace as with_fields
+
+from planner.cells import CellResult, SolveSettings, fractional_cost, solve_cell
+from planner.physics.system import System
+from planner.plan import Architecture, Evaluation, Limit, LoadPoint, Verdict
+from planner.scenario import replace
+
+LOAD_FACTORS = (0.95, 1.05)
+RELAX = 1.1  # a tenth more TTFT or hits
+Costs = Mapping[tuple[Architecture, bool], float]
+KEYS: tuple[tuple[Architecture, bool], ...] = (
+    ("colocated", False),
+    ("colocated", True),
+    ("disaggregated", False),
+    ("disaggregated", True),
+)
+
+
+def interaction(costs: Costs) -> float | None:
+    """``saving(both) - saving(disaggregation alone) - saving(tiers alone)`` in dollars per hour.
+
+    Savings count against colocated without tiers, so this is ``C_tiered + D_hbm - C_hbm - D_tiered``; positive is
+    synergy. None where a cell has no plan.
+    """
+    if any(not math.isfinite(costs[key]) for key in KEYS):
+        return None
+    return costs[KEYS[1]] + costs[KEYS[2]] - costs[KEYS[0]] - costs[KEYS[3]]
+
+
+def at_load(system: System, factor: float) -> System:
+    """The same service at ``factor`` times its load; the reuse curve stays where it was observed."""
+    rate = system.scenario.workload.requests_per_second * factor
+    return System(replace(system.scenario, {"workload.requests_per_second": rate}), like=system)
+
+
+def verdict(system: System, cells: Mapping[tuple[Architecture, bool], CellResult], settings: SolveSettings) -> Verdict:
+    """The verdict on the four solved ``cells``."""
+    costs = {key: cell.proof.cost for key, cell in cells.items()}
+    amount = interaction(costs)
+    if amount is None:
+        missing = [f"{a}{' with tiers' if t else ' without tiers'}" for a, t in KEYS if not math.isfinite(costs[a, t])]
+        text = "not comparable: no plan exists for " + " and for ".join(missing)
+        return Verdict("inconclusive", None, None, None, None, (), (), (), text)
+    points = _load_points(system, settings, amount, costs)
+    limits = _limits(system, cells, settings)
+    word = _word(system, cells, points, amount)
+    base = costs[KEYS[0]]
+    savings = base - costs[KEYS[3]], base - costs[KEYS[2]], base - costs[KEYS[1]]
+    limited = tuple(dict.fromkeys(limit.kind for limit in limits if limit.structure_changed))
+    text = _explanation(word, amount, savings, points, limits, cells)
+    return Verdict(word, amount, *savings, limited, points, limits, text)
+
+
+def _load_points(
+    system: System, settings: SolveSettings, amount: float, costs: Costs
+) -> tuple[LoadPoint, ...]:
+    points = [LoadPoint(1.0, amount)]
+    for factor in LOAD_FACTORS:
+        there = at_load(system, factor)
+        found = {key: solve_cell(there, *key, settings).proof.cost for key in KEYS}
+        points.append(LoadPoint(factor, interaction(found)))
+    fractions = {key: fractional_cost(system, *key, settings) for key in KEYS}
+    points.append(LoadPoint(1.0, interaction(fractions), fractional=True))
+    return tuple(sorted(points, key=lambda p: (p.fractional, p.load_factor)))
+
+
+def _word(
+    system: System,
+    cells: Mapping[tuple[Architecture, bool], CellResult],
+    points: tuple[LoadPoint, ...],
+    amount: float,
+) -> str:
+    both = cells[KEYS[3]].best
+    instance = system.gpu_usd_per_hour * (both.prefill.gpus_per_instance if both else 1)
+    values = [p.interaction_usd_per_hour for p in points if not p.fractional]
+    if any(v is None for v in values) or abs(amount) < instance:
+        return "inconclusive"
+    if any((v or 0.0) * amount <= 0 for v in values):
+        return "inconclusive"
+    return "synergy" if amount > 0 else "offset"
+
+
+def _limits(
+    system: System, cells: Mapping[tuple[Architecture, bool], CellResult], settings: SolveSettings
+) -> tuple[Limit, ...]:
+    """Re-solve the cheapest plan and the combination under each relaxation."""
+    scenario = system.scenario
+    transfer = {
+        "deployment.transfer.gb_per_s_per_gpu": 1e6,
+        "deployment.transfer.latency_ms": 0.0,
+    }
+    out = []
+    for kind, label, relaxed in (
+        ("slack", "transfer made free", System(replace(scenario, transfer), like=system)),
+        ("slack", "TTFT a tenth longer", _with_ttft(system, RELAX)),
+        ("hits", "every hit rate a tenth higher", _with_hits(system, RELAX)),
+    ):
+        architectures: tuple[Architecture, ...] = ("colocated", "disaggregated")
+        if label == "transfer made free":  # the colocated cell has no transfer
+            architectures = ("disaggregated",)
+        found = {a: solve_cell(relaxed, a, True, settings).best for a in architectures}
+        out.append(_limit(kind, label, cells, found))
+    return tuple(out)
+
+
+def _limit(
+    kind: str,
+    label: str,
+    cells: Mapping[tuple[Architecture, bool], CellResult],
+    found: Mapping[Architecture, Evaluation | None],
+) -> Limit:
+    """Compare the cheapest plan, and the combination, before and after a relaxation."""
+    before = {a: cells[a, True].best for a in ("colocated", "disaggregated")}
+    after = {**before, **found}
+    cheapest_before, cheapest_after = _cheapest(before), _cheapest(after)
+    changed = _structure(cheapest_before) != _structure(cheapest_after)
+    combination = _structure(before["disaggregated"]) != _structure(after["disaggregated"])
+    shown = after["disaggregated"] if combination or cheapest_after is None else cheapest_after
+    becomes = _describe(shown) if (changed or combination) and shown is not None else "the same structure"
+    usd = shown.usd_per_hour if shown is not None else None
+    return Limit(kind, label, usd, changed or combination, becomes)  # type: ignore[arg-type]
+
+
+def _cheapest(plans: Mapping[str, Evaluation | None]) -> Evaluation | None:
+    have = [p for p in plans.values() if p is not None]
+    return min(have, key=lambda p: p.usd_per_hour, default=None)
+
+
+def _structure(plan: Evaluation | None) -> tuple[object, ...] | None:
+    return None if plan is None else plan.decision.structure()
+
+
+def _describe(plan: Evaluation) -> str:
+    roles = ", ".join(f"{t.name} {t.role}" for t in plan.tiers[1:] if t.role != "unused") or "no tier"
+    pool = f"{plan.prefill.instances} x {plan.prefill.parallelism}"
+    return f"{plan.decision.architecture}, {pool}, {roles}"
+
+
+def _with_ttft(system: System, factor: float) -> System:
+    return System(replace(system.scenario, {"slo.ttft_ms": system.scenario.slo.ttft_ms * factor}), like=system)
+
+
+def _with_hits(system: System, factor: float) -> System:
+    """The same service with every law ``factor`` times higher, ceilings below 1."""
+    raised = System(system.scenario, like=system)
+    raised.laws = tuple(_raised(law, factor) for law in system.laws)
+    return raised
+
+
+def _raised(law: object, factor: float) -> object:
+    from planner.physics.reuse import HillLaw, MeasuredLaw, PowerLaw
+
+    def up(h: float) -> float:
+        return max(h, min(h * factor, 0.999))
+
+    if isinstance(law, PowerLaw):
+        return with_fields(law, hit_rate_at=law.hit_rate_at * factor, ceiling=up(law.ceiling))
+    if isinstance(law, HillLaw):
+        return with_fields(law, floor=law.floor * factor, ceiling=up(law.ceiling))
+    assert isinstance(law, MeasuredLaw)
+    return MeasuredLaw(tuple((k, up(h)) for k, h in law.points))
+
+
+def _explanation(
+    word: str,
+    amount: float,
+    savings: tuple[float, float, float],
+    points: tuple[LoadPoint, ...],
+    limits: tuple[Limit, ...],
+    cells: Mapping[tuple[Architecture, bool], CellResult],
+) -> str:
+    both, apart_d, apart_t = savings
+    parts = [
+        f"Together disaggregation and tiers save ${both:,.2f}/h against colocated without tiers; apart, "
+        f"disaggregation saves ${apart_d:,.2f}/h and tiers ${apart_t:,.2f}/h."
+    ]
+    if word == "inconclusive":
+        spread = ", ".join(
+            f"${p.interaction_usd_per_hour:+,.2f}/h at {p.load_factor:g}x load"
+            for p in points
+            if not p.fractional and p.interaction_usd_per_hour is not None
+        )
+        parts.append(f"Whole instances decide the difference ({spread}): inconclusive.")
+    else:
+        more = "more" if amount > 0 else "less"
+        parts.append(f"Combined they save ${abs(amount):,.2f}/h {more} than apart: {word}.")
+    parts.extend(_role_changes(cells, limits))
+    return " ".join(parts)
+
+
+def _role_changes(
+    cells: Mapping[tuple[Architecture, bool], CellResult], limits: tuple[Limit, ...]
+) -> list[str]:
+    """Tiers whose role disaggregation changes, with the numbers that force it and what free transfer would undo."""
+    alone, both = cells["colocated", True].best, cells["disaggregated", True].best
+    if alone is None or both is None:
+        return []
+    transfer = 1e3 * max(p.transfer_s for p in both.paths)
+    out = []
+    for a, b in zip(alone.tiers[1:], both.tiers[1:], strict=True):
+        if a.role == "sync" and b.role != "sync" and b.slack_s < 0:
+            out.append(
+                f"{b.name} is synchronous when colocated (fetch {1e3 * a.fetch_s:,.0f} ms against "
+                f"{1e3 * a.slack_before_fetch_s:,.0f} ms of slack) but "
+                f"{'prefetch-only' if b.role == 'prefetch' else b.role} when disaggregated: the KV transfer takes "
+                f"{transfer:,.0f} ms and leaves {1e3 * b.slack_before_fetch_s:,.0f} ms of slack for a fetch of "
+                f"{1e3 * b.fetch_s:,.0f} ms."
+            )
+            free = next((x for x in limits if x.relaxation == "transfer made free"), None)
+            if free is not None and f"{b.name} sync" in free.becomes:
+                out.append(f"With the transfer made free, {b.name} is synchronous again.")
+        elif a.role == "unused" and b.role == "sync" and b.staging_bytes > 0 and b.hit_rate < 1e-6:
+            out.append(f"{b.name} is bought only to stage what is prefetched.")
+    return out

@@ -1,0 +1,1 @@
+"""The optimisation model: its rules, its construction in Pyomo, and its proof by outer approximation with HiGHS."""

@@ -1,0 +1,97 @@
+"""HiGHS through Pyomo's persistent interface: options set and checked, one outcome type, no exception on infeasible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import highspy
+from pyomo.contrib.solver.common.results import SolutionStatus, TerminationCondition
+from pyomo.contrib.solver.solvers.highs import Highs
+
+from planner.errors import PlannerError
+
+if TYPE_CHECKING:
+    from planner.milp.solve import SolverOptions
+
+MIN_HIGHS = (1, 16)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One solve: the dual bound in objective units, whether values were loaded, and what stopped it early."""
+
+    bound: float
+    has_answer: bool
+    infeasible: bool
+    stopped: str = ""
+
+
+def solver_name() -> str:
+    """``HiGHS x.y.z``."""
+    return f"HiGHS {highspy.HIGHS_VERSION_MAJOR}.{highspy.HIGHS_VERSION_MINOR}.{highspy.HIGHS_VERSION_PATCH}"
+
+
+def require_highs() -> None:
+    """Refuse versions of HiGHS that are known to return wrong answers.
+
+    Raises:
+        PlannerError: HiGHS is older than 1.16 (1.14 and 1.15 call wrong values optimal, HiGHS issues 2957 and 3043).
+    """
+    have = (highspy.HIGHS_VERSION_MAJOR, highspy.HIGHS_VERSION_MINOR)
+    if have < MIN_HIGHS:
+        raise PlannerError(
+            f"{solver_name()} is installed, but planner needs 1.16 or newer: older ones return wrong optima. "
+            "Upgrade it: pip install --upgrade 'highspy>=1.16'"
+        )
+
+
+class Solver:
+    """One model in one persistent solver."""
+
+    def __init__(self, model: Any, options: SolverOptions, stop: Callable[[], bool] | None = None) -> None:
+        """Load ``model``; ``stop`` is polled while HiGHS runs and interrupts it when true."""
+        require_highs()
+        self.model = model
+        self.options = options
+        self.stop = stop
+        self.solver = Highs()
+        self.solver.config.load_solutions = False
+        self.solver.config.raise_exception_on_nonoptimal_result = False
+
+    def solve(self, time_limit_s: float) -> Outcome:
+        """Solve within ``time_limit_s`` seconds and load the answer's values into the model."""
+        settings = {
+            "presolve": self.options.presolve,
+            "random_seed": self.options.random_seed,
+            "mip_rel_gap": self.options.gap / 10,
+            "mip_abs_gap": 1e-7,
+            "mip_feasibility_tolerance": 1e-7,
+        }
+        result = self.solver.solve(
+            self.model,
+            time_limit=max(0.05, min(time_limit_s, 1e6)),
+            threads=1,
+            solver_options=settings,
+            load_solutions=False,
+            raise_exception_on_nonoptimal_result=False,
+        )
+        condition, status = result.termination_condition, result.solution_status
+        if condition in (TerminationCondition.provenInfeasible, TerminationCondition.infeasibleOrUnbounded):
+            return Outcome(math.inf, False, True)
+        has_answer = status in (SolutionStatus.optimal, SolutionStatus.feasible)
+        stopped = ""
+        if condition != TerminationCondition.convergenceCriteriaSatisfied:
+            stopped = "time limit" if condition == TerminationCondition.maxTimeLimit else "interrupted"
+        bound = result.objective_bound
+        if bound is None and has_answer and not stopped:
+            bound = result.incumbent_objective
+        if has_answer:
+            result.solution_loader.load_vars()
+        return Outcome(-math.inf if bound is None else float(bound), has_answer, False, stopped)
+
+    def add(self, constraints: list[Any]) -> None:
+        """Tell the solver of new rows."""
+        self.solver.add_constraints(constraints)

@@ -1,0 +1,166 @@
+"""From a solver's answer to a decision that meets the law exactly.
+
+The solver's tangents over-estimate ``h`` and its rows carry a tolerance, so its capacities are a hair too small. The
+integer choices and the hits are kept; the capacities are recomputed as ``h^-1(hits)`` plus staging, and the hits of
+the last tier are raised by what the tolerance left short.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from planner.derive import DecodeOption, Design, HitsNeeded
+from planner.physics.system import System
+from planner.plan import Decision
+
+DAY_S = 86400.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the solver chose, in SI units: hits per level and partition, HBM and capacities per partition."""
+
+    design: Design
+    decode: DecodeOption | None
+    hits: tuple[tuple[float, ...], ...]
+    adds: tuple[tuple[bool, ...], ...]
+    hbm_bytes: tuple[float, ...]
+    capacity_bytes: tuple[tuple[float, ...], ...]
+
+
+def repaired(system: System, answer: Answer) -> Decision:
+    """The decision of ``answer`` with exact capacities; the judge still has the last word."""
+    roles = answer.design.roles
+    hbm = _hbm(answer)
+    hits = _raised(system, answer, hbm)
+    capacity = _capacities(system, answer, hbm, hits)
+    return Decision(
+        architecture="disaggregated" if answer.design.prefill.batch is None else "colocated",
+        prefill_config=answer.design.prefill.config.name,
+        prefill_instances=answer.design.prefill.instances,
+        batch=answer.design.prefill.batch,
+        decode_config=answer.decode.config.name if answer.decode else None,
+        decode_instances=answer.decode.instances if answer.decode else 0,
+        decode_batch=answer.decode.batch if answer.decode else None,
+        roles=roles.roles,
+        capacity_bytes=capacity,
+        hbm_bytes=hbm,
+        hits=hits,
+    )
+
+
+def _hbm(answer: Answer) -> tuple[float, ...]:
+    free = answer.design.prefill.hbm_bytes
+    if len(answer.hbm_bytes) == 1:
+        return (free,)
+    total = sum(answer.hbm_bytes)
+    spare = max(0.0, free - total) / len(answer.hbm_bytes)
+    shrink = min(1.0, free / total) if total > 0 else 1.0
+    return tuple(b * shrink + spare for b in answer.hbm_bytes)
+
+
+def _raised(system: System, answer: Answer, hbm: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
+    """Cumulative hits that never fall, obey HBM's law, and reach every load row."""
+    laws, roles = answer.design.prefill.laws, answer.design.roles
+    levels = [list(row) for row in answer.hits]
+    for j, law in enumerate(laws):
+        levels[0][j] = min(max(levels[0][j], 0.0), law.hit_rate(hbm[j]))
+        if not roles.used:
+            levels[0][j] = law.hit_rate(hbm[j])
+        for level in range(1, len(levels)):
+            grows = roles.roles[level - 1] != "unused" and answer.adds[level - 1][j]
+            reached = min(levels[level][j], law.top * (1 - 1e-12))  # the solver may exceed a ceiling by its tolerance
+            levels[level][j] = max(reached, levels[level - 1][j]) if grows else levels[level - 1][j]
+    for row in answer.design.rows:
+        _raise_for(system, answer, levels, row)
+    return tuple(tuple(row) for row in levels)
+
+
+def _raise_for(system: System, answer: Answer, levels: list[list[float]], row: HitsNeeded) -> None:
+    """Raise the last tier that adds hits until ``row`` holds, where the solver's tolerance left it short."""
+    roles, parts = answer.design.roles, range(len(row.weights))
+    weight = {"sync": 1.0, "prefetch": system.coverage, "unused": 0.0}
+    for j in parts:
+        short = row.need * (1 + 1e-12) + 1e-12 - sum(row.weights[k] * _effective(system, roles.roles, levels, k) for k in parts)
+        adding = [t for t in roles.used if answer.adds[t][j]]
+        if short <= 0 or row.weights[j] <= 0 or not adding:
+            continue
+        last = adding[-1]
+        room = answer.design.prefill.laws[j].top * (1 - 1e-12) - levels[-1][j]
+        step = min(short / (row.weights[j] * weight[roles.roles[last]]), max(room, 0.0))
+        for level in range(last + 1, len(levels)):
+            levels[level][j] += step
+
+
+def _effective(system: System, roles: tuple[str, ...], levels: list[list[float]], j: int) -> float:
+    weight = {"sync": 1.0, "prefetch": system.coverage, "unused": 0.0}
+    gains = (weight[r] * (levels[t + 1][j] - levels[t][j]) for t, r in enumerate(roles))
+    return levels[0][j] + sum(gains)
+
+
+def _capacities(
+    system: System, answer: Answer, hbm: tuple[float, ...], hits: tuple[tuple[float, ...], ...]
+) -> tuple[tuple[float, ...], ...]:
+    roles, laws = answer.design.roles, answer.design.prefill.laws
+    parts = range(len(laws))
+    staging = _staging(system, answer, hits)
+    held = [list(hbm)]
+    out: list[tuple[float, ...]] = []
+    for t in range(len(system.tiers)):
+        own = []
+        for j in parts:
+            k = 0.0
+            if t in roles.used and answer.adds[t][j] and hits[t + 1][j] > hits[t][j]:
+                k = max(laws[j].capacity_for(hits[t + 1][j]), *(row[j] for row in held))
+            if not system.inclusive:
+                k = max(0.0, k - held[-1][j])
+            own.append(k)
+        held.append([o if system.inclusive else o + h for o, h in zip(own, held[-1], strict=True)])
+        capacity = [o + staging[t][j] for j, o in enumerate(own)]
+        if t in roles.used:
+            capacity = _at_least(system, answer, hits, t, capacity)
+        out.append(tuple(capacity))
+    return tuple(out)
+
+
+def _at_least(
+    system: System, answer: Answer, hits: tuple[tuple[float, ...], ...], t: int, capacity: list[float]
+) -> list[float]:
+    """Raise a tier's total to whole steps and to what its endurance needs; the surplus goes to the largest share."""
+    tier, total = system.tiers[t], sum(capacity)
+    target = max(total, 1.0)
+    if tier.dwpd:
+        levels = [list(row) for row in hits]
+        rates = system.reuse_bytes_per_s
+        saved = sum(r * _effective(system, answer.design.roles.roles, levels, j) for j, r in enumerate(rates))
+        target = max(target, (system.prompt_bytes_per_s - saved) * DAY_S / tier.dwpd)
+    if tier.step:
+        target = max(1, math.ceil(target / tier.step - 1e-9)) * tier.step
+    biggest = max(range(len(capacity)), key=capacity.__getitem__)
+    raised = list(capacity)
+    raised[biggest] += target - total
+    return raised
+
+
+def _staging(
+    system: System, answer: Answer, hits: tuple[tuple[float, ...], ...]
+) -> list[list[float]]:
+    roles, rates = answer.design.roles, system.reuse_bytes_per_s
+    staging = [[0.0] * len(rates) for _ in system.tiers]
+    for t in roles.used:
+        into = roles.staged_in(t)
+        if into is not None:
+            for j, rate in enumerate(rates):
+                x = hits[t + 1][j] - hits[t][j]
+                staging[into][j] += rate * system.coverage / system.precision * x * system.lead_s
+    return staging
+
+
+def without_idle_tiers(decision: Decision) -> Decision:
+    """Tiers that hold nothing are unused: the same plan with fewer tiers."""
+    roles = list(decision.roles)
+    for t, capacity in enumerate(decision.capacity_bytes):
+        if roles[t] != "unused" and sum(capacity) <= 1.0:
+            roles[t] = "unused"
+    return replace(decision, roles=tuple(roles))

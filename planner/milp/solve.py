@@ -1,0 +1,246 @@
+"""Outer approximation with a certificate: the MILP bounds from below, the exact evaluation of its plan from above.
+
+Each round solves the model, lifts the bound, repairs the answer and has it judged, then adds the tangents (or splits
+the convex pieces) at which the solver's hits exceed the law. Bound and cost meet in a few rounds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from planner.derive import Candidates
+from planner.errors import GaveUpError
+from planner.evaluate import evaluate
+from planner.milp.build import add_cut, build
+from planner.milp.data import ModelData, Segment
+from planner.milp.repair import Answer, repaired, without_idle_tiers
+from planner.plan import Evaluation
+
+LAW_TOLERANCE = 1e-7  # hits above the law that are worth a new tangent
+MAX_ROUNDS = 40
+
+
+@dataclass
+class Proof:
+    """What is known of one cell: ``bound <= optimum <= cost`` in dollars per hour."""
+
+    bound: float
+    cost: float = math.inf
+    best: Evaluation | None = None
+    rounds: int = 0
+    seconds: float = 0.0
+    interrupted: str = ""
+    alternatives: list[Evaluation] = field(default_factory=list)
+
+    @property
+    def gap(self) -> float:
+        """``(cost - bound) / cost``; 0 where bound exceeds cost by rounding, infinite without a plan."""
+        if self.best is None:
+            return math.inf
+        return max(0.0, (self.cost - self.bound) / self.cost) if self.cost > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """Settings of HiGHS; ``--verify`` solves again with others."""
+
+    gap: float = 1e-4
+    presolve: str = "choose"
+    random_seed: int = 0
+    relaxed: bool = False
+
+
+class Prover:
+    """One optimisation model with its solver, kept between rounds and ranked solves."""
+
+    def __init__(
+        self, candidates: Candidates, usd_scale: float, options: SolverOptions, stop: Callable[[], bool] | None = None
+    ) -> None:
+        """Build the model of ``candidates``; ``usd_scale`` is a cost near the optimum."""
+        from planner.milp.highs import Solver
+
+        self.candidates = candidates
+        self.options = options
+        self.data = ModelData(candidates, usd_scale)
+        self.stop = stop
+        self.model = build(self.data, options.relaxed)
+        self.solver = Solver(self.model, options, stop)
+        self.excluded: list[tuple[int, int | None]] = []
+
+    def prove(self, proof: Proof | None = None, deadline: float = math.inf) -> Proof:
+        """Rounds until the gap is within its target, the law holds, or the deadline passes."""
+        started = time.perf_counter()
+        proof = proof or Proof(-math.inf)
+        for _ in range(MAX_ROUNDS):
+            left = deadline - time.perf_counter()
+            if left <= 0:
+                proof.interrupted = proof.interrupted or "time limit"
+                break
+            outcome = self.solver.solve(left)
+            proof.rounds += 1
+            if outcome.infeasible:
+                proof.bound = math.inf if proof.best is None else max(proof.bound, proof.cost)
+                break
+            proof.bound = max(proof.bound, outcome.bound * self.data.usd_unit)
+            if outcome.stopped:
+                proof.interrupted = outcome.stopped
+            if not outcome.has_answer or self.options.relaxed:
+                if self.options.relaxed and outcome.has_answer and not outcome.stopped and self._refine():
+                    continue
+                break
+            judged = self._judge(proof)
+            if proof.gap <= self.options.gap or outcome.stopped:
+                break
+            if not self._refine():
+                if judged is not None and judged.feasible:
+                    break
+                self.exclude_chosen()
+        proof.seconds += time.perf_counter() - started
+        return proof
+
+    def _judge(self, proof: Proof) -> Evaluation | None:
+        decision = without_idle_tiers(repaired(self.data.system, self._answer()))
+        judged = evaluate(self.data.system, decision)
+        if judged.feasible:
+            if judged.usd_per_hour < proof.cost:
+                proof.best, proof.cost = judged, judged.usd_per_hour
+            proof.alternatives.append(judged)
+        return judged
+
+    def _chosen(self) -> tuple[int, int | None]:
+        m = self.model
+        q = max(m.DESIGN, key=lambda i: m.use[i].value)
+        d = max(m.DECODE, key=lambda i: m.decode[i].value) if len(m.DECODE) else None
+        return q, d
+
+    def _answer(self) -> Answer:
+        m, c = self.model, self.data
+        q, d = self._chosen()
+
+        def value(x: Any) -> float:
+            return max(0.0, float(x.value if hasattr(x, "value") else x))
+
+        def adds(t: int, j: int) -> bool:
+            if t not in c.roles[q].used:
+                return False
+            return value(m.adds[t, j]) > 0.5 if c.inclusive else True
+
+        def capacity(t: int, j: int) -> float:
+            return value(m.capacity[t, j]) * c.unit if t in c.tiers else 0.0
+
+        multi = len(c.parts) > 1
+        every = range(len(c.system.tiers))
+        return Answer(
+            design=c.designs[q],
+            decode=None if d is None else c.decodes[d],
+            hits=tuple(
+                tuple(value(m.hits[max(have for have in c.levels if have <= level), j]) for j in c.parts)
+                for level in range(len(c.system.tiers) + 1)
+            ),
+            adds=tuple(tuple(adds(t, j) for j in c.parts) for t in every),
+            hbm_bytes=tuple(value(m.hbm[j]) * c.unit for j in c.parts) if multi else (c.designs[q].prefill.hbm_bytes,),
+            capacity_bytes=tuple(tuple(capacity(t, j) for j in c.parts) for t in every),
+        )
+
+    def _refine(self) -> bool:
+        """Add tangents (or split convex pieces) where the answer's hits exceed the law; False where none do."""
+        changed = rebuilt = False
+        for (j, g), segments in self.data.segments.items():
+            law = self.data.groups[g][j]
+            for s in range(len(segments) - 1, -1, -1):
+                segment = segments[s]
+                for k in self._violated(j, g, s, segment):
+                    if not segment.concave:
+                        rebuilt |= self._split(j, g, s, k)
+                        break
+                    if self.data.add_tangent(law, segment, k):
+                        changed = True
+                        if not rebuilt:
+                            a, b = segment.cuts[-1]
+                            self.solver.add(add_cut(self.model, self.data, j, g, s, a, b))
+        if rebuilt:
+            self._rebuild()
+        return changed or rebuilt
+
+    def _violated(self, j: int, g: int, s: int, segment: Segment) -> list[float]:
+        law, m, c = self.data.groups[g][j], self.model, self.data
+        found = []
+        for level in c.law_levels:
+            k = float(m.law_capacity[level, j, g, s].value or 0.0)
+            hits = float(m.law_hits[level, j, g, s].value or 0.0)
+            on = c.piece_on(m, level, j, g, s)
+            share = float(on if isinstance(on, float) else _value(on))
+            if share < 1e-6:
+                continue
+            k, hits = k / share, hits / share
+            true = law.hit_rate(k * c.unit) if k > 0 else law.base
+            if hits > true + LAW_TOLERANCE:
+                found.append(min(max(k, segment.lo), segment.hi))
+        return found
+
+    def _split(self, j: int, g: int, s: int, k: float) -> bool:
+        """Split a convex piece at ``k`` (or in the middle where ``k`` is at its edge)."""
+        law, segments = self.data.groups[g][j], self.data.segments[j, g]
+        segment = segments[s]
+        width = segment.hi - segment.lo
+        if width < 1e-7 * max(segment.hi, 1e-9):
+            return False
+        at = k if 0.02 < (k - segment.lo) / width < 0.98 else segment.lo + width / 2
+        halves = [Segment(segment.lo, at, False), Segment(at, segment.hi, False)]
+        for half in halves:
+            self.data.set_chord(law, half)
+        segments[s : s + 1] = halves
+        return True
+
+    def _rebuild(self) -> None:
+        from planner.milp.highs import Solver
+
+        self.model = build(self.data, self.options.relaxed)
+        self.solver = Solver(self.model, self.options, self.stop)
+        for q, d in self.excluded:
+            self._exclude(q, d)
+
+    def exclude_chosen(self) -> None:
+        """Exclude the design of the last answer: the judge rejects it, or it repeats a structure."""
+        q, d = self._chosen()
+        self.excluded.append((q, d))
+        self._exclude(q, d)
+
+    def _exclude(self, q: int, d: int | None) -> None:
+        m = self.model
+        if not hasattr(m, "excluded"):
+            import pyomo.core as pyo
+
+            m.excluded = pyo.ConstraintList()
+        pair = m.use[q] if d is None else m.use[q] + m.decode[d]
+        self.solver.add([m.excluded.add(pair <= (0 if d is None else 1))])
+
+    def exclude_structure(self, structure: tuple[object, ...]) -> None:
+        """A no-good cut: no later answer has this structure (ranked plans)."""
+        for q, design in enumerate(self.data.designs):
+            if (design.prefill.config.name, design.prefill.instances, design.prefill.batch) != (
+                structure[1],
+                structure[2],
+                structure[3],
+            ) or design.roles.roles != structure[6]:
+                continue
+            pools = range(len(self.data.decodes)) if self.data.decodes else (None,)
+            for d in pools:
+                if d is None or (self.data.decodes[d].config.name, self.data.decodes[d].instances) == structure[4:6]:
+                    self.excluded.append((q, d))
+                    self._exclude(q, d)
+
+
+def _value(expression: Any) -> float:
+    import pyomo.core as pyo
+
+    return float(pyo.value(expression))
+
+
+def give_up(what: str) -> GaveUpError:
+    """The error of a limit that was hit before any plan was found."""
+    return GaveUpError(f"{what}: no plan was found in time; raise solve.time_limit_s")
