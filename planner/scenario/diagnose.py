@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from planner.errors import Diagnostic
 from planner.scenario import numerals
-from planner.scenario.fill import did_you_mean
+from planner.scenario.filled import did_you_mean
 from planner.scenario.introspect import choices, expectation, field_at, homes, model_at, unit_of
 from planner.scenario.yamltree import Document, Path, dotted
 

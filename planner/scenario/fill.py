@@ -5,80 +5,63 @@ Works on unchecked values: whatever does not have the expected type is left for 
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from planner.errors import Diagnostic
 from planner.scenario import catalog
-from planner.scenario.yamltree import Document, Path, dotted
+from planner.scenario.engine import resolve_timing
+from planner.scenario.filled import Filled, Values, did_you_mean
+from planner.scenario.yamltree import Document
 
-Values = dict[str, Any]
-
-
-@dataclass
-class Filled:
-    """The completed values, what was wrong on the way, and which paths need no further complaint."""
-
-    document: Document
-    values: Values
-    problems: list[Diagnostic] = field(default_factory=list)
-    failed: set[Path] = field(default_factory=set)
-    warnings: list[Diagnostic] = field(default_factory=list)
-    sources: list[tuple[str, str]] = field(default_factory=list)
-
-    def problem(self, code: str, path: Path, message: str, hint: str = "") -> None:
-        """Record an error at a value, and that validation need not repeat it."""
-        self.failed.add(path)
-        self.problems.append(Diagnostic(code, message, self.document.span(path), dotted(path), hint))
-
-    def warn(self, code: str, path: Path, message: str, hint: str = "") -> None:
-        """Record a warning at a value."""
-        span = self.document.span(path)
-        self.warnings.append(Diagnostic(code, message, span, dotted(path), hint, severity="warning"))
-
-
-def did_you_mean(word: object, candidates: Iterable[str]) -> str:
-    """A hint with the nearest candidate, else all of them when they are few.
-
-    >>> did_you_mean("colocatd", ["colocated", "disaggregated"])
-    'did you mean colocated?'
-    """
-    names = sorted(set(candidates))
-    lowered = {name.lower(): name for name in reversed(names)}
-    near = difflib.get_close_matches(str(word)[:80].lower(), list(lowered), n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {lowered[near[0]]}?"
-    return f"one of: {', '.join(names)}" if names and len(", ".join(names)) <= 300 else ""
+SECTIONS = ("workload", "slo", "engine", "deployment", "prices", "solve", "read_utilization")
+GPU_PRICES = ("on_demand", "owned", "reserved_1y", "reserved_3y", "spot")
+ASSUMED_REUSE = {
+    "law": "hill",
+    "floor": 0.08,
+    "ceiling": 0.80,
+    "half_tokens": 5.1e6,
+    "slope": 1.84,
+    "at_requests_per_second": 3.2,
+}
+ASSUMED_REUSE_SOURCE = (
+    "assumption: the shape of Mooncake's conversation trace (FAST'25, 3.2 requests/s), scaled to a ceiling of 0.8"
+)
+_ABSENT: Any = object()
 
 
 def fill(document: Document) -> Filled:
     """Complete the values of a document."""
-    plain = document.plain()
-    filled = Filled(document, dict(plain) if isinstance(plain, dict) else {})
+    given = document.plain()
+    filled = Filled(document, dict(given) if isinstance(given, dict) else {})
     values = filled.values
-    if "name" not in values:
-        stem = PurePath(document.file).stem.strip("<>")
-        values["name"] = stem if stem.replace("-", "").replace("_", "").replace(".", "").isalnum() else "scenario"
+    values.setdefault("name", _name_of(document.file))
     defaults = _tuples(catalog.defaults())
-    for key in ("workload", "slo", "engine", "deployment", "prices", "solve", "read_utilization"):
-        values[key] = _merged(values.get(key, _ABSENT), defaults.get(key, _ABSENT), key)
+    for key in SECTIONS:
+        values[key] = _merged(values.get(key, _ABSENT), defaults.get(key, _ABSENT))
         if values[key] is _ABSENT:
             del values[key]
-    values.setdefault("hardware", defaults.get("hardware", "h200-sxm"))
+    values.setdefault("hardware", defaults["hardware"])
     _named(filled, "model", catalog.model)
     _named(filled, "hardware", catalog.hardware)
     _fill_model(values)
     _fill_hardware(values)
-    _fill_workload(values)
+    _fill_workload(filled)
     _fill_tiers(values)
     _fill_prices(filled)
+    resolve_timing(filled, given=document.node(("engine", "timing")) is not None)
     return filled
 
 
-_ABSENT: Any = object()
+def _name_of(file: str) -> str:
+    """A scenario without a name is called like its file.
+
+    >>> _name_of("scenarios/chat.yaml"), _name_of("<string>")
+    ('chat', 'scenario')
+    """
+    stem = PurePath(file).stem
+    return stem if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", stem) else "scenario"
 
 
 def _tuples(value: Any) -> Any:
@@ -88,27 +71,27 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(v) for v in value) if isinstance(value, list) else value
 
 
-def _merged(given: Any, default: Any, key: str = "") -> Any:
-    """The given value with the default's keys where it lacks them; a given mapping of a law is complete."""
+def _merged(given: Any, default: Any) -> Any:
+    """The given value, with the default's keys where it lacks them."""
     if given is _ABSENT:
         return default
-    if not isinstance(given, dict) or not isinstance(default, Mapping) or key == "reuse":
+    if not isinstance(given, dict) or not isinstance(default, Mapping):
         return given
     keys = [*given, *(k for k in default if k not in given)]
-    return {k: _merged(given.get(k, _ABSENT), default.get(k, _ABSENT), k) for k in keys}
+    return {k: _merged(given.get(k, _ABSENT), default.get(k, _ABSENT)) for k in keys}
 
 
 def _named(filled: Filled, kind: str, look_up: Callable[[str], Values]) -> None:
-    """Replace a catalog name by its entry."""
+    """Replace a catalog name by its entry, and remember the name."""
     name = filled.values.get(kind)
     if not isinstance(name, str):
         return
     try:
         filled.values[kind] = look_up(name)
+        filled.entries.append((kind, name))
     except LookupError:
         hint = did_you_mean(name, catalog.names(kind))
-        filled.problem(f"unknown-{kind}", (kind,), f"{kind}: the catalog has no {kind} {name!r}", hint)
-        filled.failed.add((kind,))
+        filled.problem(f"unknown-{kind}", (kind,), f"the catalog has no {kind} {name!r}", hint)
         del filled.values[kind]
 
 
@@ -118,7 +101,7 @@ def _fill_model(values: Values) -> None:
         return
     model = values["model"] = dict(model)
     per_param, layers, windowed = (model.get(k) for k in ("weight_bytes_per_param", "layers", "windowed_layers"))
-    if _number(per_param):
+    if isinstance(per_param, int | float):
         model.setdefault("compute_dtype", "fp8" if per_param <= 1 else "bf16")
     if isinstance(layers, int):
         model.setdefault("full_attention_layers", layers - (windowed if isinstance(windowed, int) else 0))
@@ -129,22 +112,27 @@ def _fill_hardware(values: Values) -> None:
     hardware, model = values.get("hardware"), values.get("model")
     if not isinstance(hardware, dict) or not isinstance(hardware.get("peak_tflops"), dict):
         return
-    dtype = model.get("compute_dtype", "bf16") if isinstance(model, dict) else "bf16"
+    dtype = model.get("compute_dtype") if isinstance(model, dict) else None
     peaks = hardware["peak_tflops"]
-    values["hardware"] = {**hardware, "peak_tflops": peaks.get(dtype, peaks.get("bf16"))}
+    peak = peaks.get(dtype, peaks.get("bf16")) if isinstance(dtype, str | None) else None
+    values["hardware"] = {**hardware, "peak_tflops": peaks if peak is None else peak}
 
 
-def _fill_workload(values: Values) -> None:
-    workload = values.get("workload")
+def _fill_workload(filled: Filled) -> None:
+    workload = filled.values.get("workload")
     if not isinstance(workload, dict):
         return
     load = workload.get("requests_per_second")
-    workload["reuse"] = _with_load(workload.get("reuse"), load)
-    if workload["reuse"] is None:
-        del workload["reuse"]
     classes = workload.get("classes")
     if isinstance(classes, tuple):
         workload["classes"] = tuple(_fill_class(c, i, len(classes), load) for i, c in enumerate(classes))
+    if "reuse" in workload:
+        workload["reuse"] = _with_load(workload["reuse"], load)
+        return
+    workload["reuse"] = dict(ASSUMED_REUSE)
+    if isinstance(classes, tuple) and any(isinstance(c, dict) and c.get("reusable_tokens") for c in classes):
+        message = "not given: a curve of the shape of a public chat trace is assumed, and decides how much cache pays"
+        filled.warn("assumed-reuse", ("workload", "reuse"), message, "measure your own from a trace and state it here")
 
 
 def _fill_class(given: Any, index: int, count: int, load: Any) -> Any:
@@ -160,7 +148,10 @@ def _fill_class(given: Any, index: int, count: int, load: Any) -> Any:
 
 def _with_load(reuse: Any, load: Any) -> Any:
     """A law observed at no stated load was observed at the scenario's own."""
-    return {"at_requests_per_second": load, **reuse} if isinstance(reuse, dict) and _number(load) else reuse
+    if not isinstance(reuse, dict) or reuse.get("at_requests_per_second") is not None:
+        return reuse
+    usable = isinstance(load, int | float) and not isinstance(load, bool)
+    return {**reuse, "at_requests_per_second": load} if usable else reuse
 
 
 def _fill_tiers(values: Values) -> None:
@@ -172,8 +163,7 @@ def _fill_tiers(values: Values) -> None:
 
 
 def _fill_tier(given: Any) -> Any:
-    if isinstance(given, str):
-        given = {"name": given}
+    """A tier that the catalog knows needs no more than its name; its optional limits bind only where stated."""
     if not isinstance(given, dict) or not isinstance(given.get("name"), str):
         return given
     return {**_tuples(catalog.tier_defaults(given["name"])), **given}
@@ -181,17 +171,15 @@ def _fill_tier(given: Any) -> Any:
 
 def _fill_prices(filled: Filled) -> None:
     prices = filled.values.get("prices")
-    kind = prices.get("gpu_usd_per_hour") if isinstance(prices, dict) else None
-    if not isinstance(kind, str) or not kind[:1].isalpha():
+    if not isinstance(prices, dict):
         return
-    try:
+    kind = prices.get("gpu_usd_per_hour")
+    if not isinstance(kind, str) or not re.match("[A-Za-z]", kind):
+        return
+    if kind in GPU_PRICES:
         filled.values["prices"] = {**prices, "gpu_usd_per_hour": catalog.price(kind)}
-    except LookupError:
-        path = ("prices", "gpu_usd_per_hour")
-        hint = did_you_mean(kind, catalog.names("price"))
-        filled.problem("unknown-price", path, f"prices.gpu_usd_per_hour: the catalog has no price {kind!r}", hint)
-        filled.values["prices"] = {k: v for k, v in prices.items() if k != "gpu_usd_per_hour"}
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+        filled.entries.append(("price", kind))
+        return
+    path = ("prices", "gpu_usd_per_hour")
+    message = f"expected a number, in $/h, or the name of a catalog price, got {kind[:60]!r}"
+    filled.problem("unknown-price", path, message, did_you_mean(kind, GPU_PRICES))

@@ -10,9 +10,12 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from planner.errors import Diagnostic, InputError, PlannerError
+from planner.errors import Diagnostic, InputError
 from planner.scenario import checks, diagnose
-from planner.scenario.fill import Filled, fill
+from planner.scenario.fill import fill
+from planner.scenario.filled import Filled
+from planner.scenario.findings import Usable
+from planner.scenario.improbable import improbable
 from planner.scenario.meta import Meta, parse_path
 from planner.scenario.schema import Scenario
 from planner.scenario.yamltree import MAX_BYTES, Document, Path, dotted, parse
@@ -42,8 +45,8 @@ def loads(text: str, file: str = "<string>") -> Scenario:
         file=file,
         sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
         defaults=tuple(_defaulted(scenario, document.plain())),
-        sources=tuple(filled.sources),
-        warnings=tuple(filled.warnings) + tuple(checks.improbable(scenario, document)),
+        entries=tuple(filled.entries),
+        warnings=(*filled.warnings, *improbable(scenario, document)),
         document=document,
     )
     return _with_meta(scenario, meta)
@@ -101,7 +104,7 @@ def _validate(filled: Filled) -> tuple[Scenario | None, Any, list[Diagnostic]]:
     except ValidationError as error:
         broken = list(diagnose.diagnostics(error, filled.document, filled.failed))
         paths = {tuple(e["loc"]) for e in error.errors(include_url=False, include_context=False, include_input=False)}
-        return None, checks.Usable(filled.values, (), paths | filled.failed), broken
+        return None, Usable(filled.values, (), frozenset(paths | filled.failed)), broken
     return scenario, scenario, []
 
 
@@ -112,7 +115,9 @@ def _defaulted(scenario: Scenario, given: Any) -> Iterator[tuple[str, str]]:
     for key in Scenario.model_fields:
         if key in ("model", "hardware") and not isinstance(given.get(key), dict):
             continue
-        yield from _leaves(getattr(scenario, key), given.get(key), (key,))
+        for path, value in _leaves(getattr(scenario, key), given.get(key), (key,)):
+            if scenario.engine.timing == "roofline" or not path.startswith("engine.roofline."):
+                yield path, value
 
 
 def _leaves(value: Any, given: Any, path: Path) -> Iterator[tuple[str, str]]:
@@ -151,6 +156,3 @@ def _read(path: FilePath) -> str:
         line = len(re.findall(rb"\r\n|\r|\n", data[: error.start])) + 1
         message = f"{path}: not UTF-8: byte 0x{data[error.start]:02X} in line {line}"
         raise InputError(Diagnostic("not-utf-8", message, hint="save the file as UTF-8")) from None
-
-
-__all__ = ["PlannerError", "load", "loads", "replace"]

@@ -27,7 +27,7 @@ class Meta:
     file: str = field(default="<scenario>", compare=False)
     sha256: str = field(default="", compare=False)
     defaults: tuple[tuple[str, str], ...] = field(default=(), compare=False)
-    sources: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    entries: tuple[tuple[str, str], ...] = field(default=(), compare=False)  # catalog kind and name
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
     document: Document | None = field(default=None, compare=False, repr=False)
 

@@ -194,16 +194,16 @@ class Scenario(Strict):
 
     name: FileName = Field(description="name; reports are written below it", max_length=60)
     description: str = Field("", description="what it teaches", max_length=4000)
-    model: ModelSpec
-    hardware: HardwareSpec
-    workload: Workload
-    slo: Slo
-    engine: Engine
-    deployment: Deployment
+    model: ModelSpec = Field(description="catalog name, or a mapping with the entry's fields")
+    hardware: HardwareSpec = Field(description="catalog name, or a mapping with the entry's fields")
+    workload: Workload = Field(description="what arrives")
+    slo: Slo = Field(description="what is promised")
+    engine: Engine = Field(description="the inference engine")
+    deployment: Deployment = Field(description="what may be built")
     tiers: tuple[TierSpec, ...] = Field(description="fast to slow; HBM is always there, first, and free", max_length=16)
     read_utilization: float = key("fraction", "part of a tier's bandwidth that may be used", above=0, at_most=1)
-    prices: Prices
-    solve: Solve
+    prices: Prices = Field(description="what it costs")
+    solve: Solve = Field(description="how far to search")
     _meta: Meta = PrivateAttr(default_factory=Meta)
 
     @property
@@ -213,8 +213,10 @@ class Scenario(Strict):
 
     @property
     def sources(self) -> tuple[tuple[str, str], ...]:
-        """What a value or entry is, and where it comes from."""
-        return self._meta.sources
+        """Key path of every catalog value, and its source, date and confidence."""
+        from planner.scenario.provenance import sources
+
+        return tuple(sources(self._meta))
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -237,7 +239,7 @@ class Scenario(Strict):
 
 
 __all__ = [
-    "Attention", "Deployment", "Engine", "EngineConfigSpec", "Experts", "HardwareSpec", "KvBytes", "ModelSpec", "Params",
-    "Prefetch", "Prices", "RequestClass", "ReuseLaw", "Roofline", "Scenario", "Slo", "Solve", "TierSpec", "Transfer",
-    "Workload",
+    "Attention", "Deployment", "Engine", "EngineConfigSpec", "Experts", "HardwareSpec", "KvBytes", "ModelSpec",
+    "Params", "Prefetch", "Prices", "RequestClass", "ReuseLaw", "Roofline", "Scenario", "Slo", "Solve", "TierSpec",
+    "Transfer", "Workload",
 ]  # fmt: skip
