@@ -67,6 +67,20 @@ class Law:
             k = np.where(want > ys[-1], np.inf, np.interp(want, ys, xs))
         return np.where(want <= 0, 0.0, k * self.stretch)
 
+    def slope_at(self, capacity: float) -> float:
+        """dh/dK at ``capacity`` > 0 bytes (right of a corner)."""
+        k = capacity / self.stretch
+        if self.kind == "power":
+            h = self.rate * (k / self.at) ** self.beta
+            return 0.0 if h >= self.ceiling else self.beta * h / capacity
+        if self.kind == "hill":
+            u = (k / self.half) ** self.slope
+            return float((self.ceiling - self.floor) * self.slope * u / (1 + u) ** 2 / capacity)
+        i = int(np.searchsorted(self.xs, k, side="right"))
+        if i >= len(self.xs):
+            return 0.0
+        return float((self.ys[i] - self.ys[i - 1]) / (self.xs[i] - self.xs[i - 1]) / self.stretch)
+
     def kinks(self) -> list[float]:
         """Hit rates at which the inverse law has a corner."""
         return [float(y) for y in self.ys] if self.kind == "measured" else [self.floor, self.ceiling]

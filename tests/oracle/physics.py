@@ -56,6 +56,19 @@ class Physics:
             )
             for c in wl["classes"]
         ]
+        self._read_model(m)
+        self.hbm, self.reserve = hw["hbm_gb"] * 1e9, hw["runtime_reserve_gb"] * 1e9
+        self.hbm_rate, self.peak = hw["hbm_gb_per_s"] * 1e9, hw["peak_tflops"] * 1e12
+        self.nvlink = (hw.get("nvlink_gb_per_s") or 0) * 1e9
+        self.roof = eng["roofline"]
+        self.usable = eng["hbm_utilization"]
+        self.chunk = eng["chunk_tokens"]
+        self.batches = list(eng["batches"])
+        self.max_utilization = eng["max_utilization"]
+        self.configs = [Config(c["gpus"], c.get("tp") or c["gpus"], c.get("ways") or 1) for c in eng["configs"]]
+
+    def _read_model(self, m: dict[str, Any]) -> None:
+        """Bytes per token, weights and the share of the experts that one token touches."""
         att = m["attention"]
         self.layers = m["layers"]
         self.mla = att["kind"] == "mla"
@@ -72,15 +85,6 @@ class Physics:
         self.touch = experts["top_k"] / experts["count"] if experts["count"] else 0.0
         self.expert_weights = params.get("routed_experts", 0) * 1e9 * per if experts["count"] else 0.0
         self.hidden = m.get("hidden")
-        self.hbm, self.reserve = hw["hbm_gb"] * 1e9, hw["runtime_reserve_gb"] * 1e9
-        self.hbm_rate, self.peak = hw["hbm_gb_per_s"] * 1e9, hw["peak_tflops"] * 1e12
-        self.nvlink = (hw.get("nvlink_gb_per_s") or 0) * 1e9
-        self.roof = eng["roofline"]
-        self.usable = eng["hbm_utilization"]
-        self.chunk = eng["chunk_tokens"]
-        self.batches = list(eng["batches"])
-        self.max_utilization = eng["max_utilization"]
-        self.configs = [Config(c["gpus"], c.get("tp") or c["gpus"], c.get("ways") or 1) for c in eng["configs"]]
 
     # -- engine timing --------------------------------------------------------------------------------------------
     def copies(self, c: Config) -> float:
