@@ -7,6 +7,11 @@ from typing import Annotated
 import typer
 
 from planner import __version__
+from planner.cli.catalog import catalog
+from planner.cli.check import check
+from planner.cli.explain import explain
+from planner.cli.rules import rules
+from planner.cli.schema import schema
 from planner.cli.solve import solve
 
 app = typer.Typer(
@@ -33,4 +38,5 @@ def planner(
     """Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose."""
 
 
-app.command()(solve)
+for command in (solve, check, explain, catalog, rules, schema):
+    app.command()(command)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TextIO
 
 from planner.errors import Diagnostic, printable, render_diagnostics
 from planner.plan import PlanSet
-from planner.report.data import to_json
 from planner.report.table import certificate_line
 from planner.report.write import to_stderr, to_stdout, write_text
 
-_EXIT = {"optimal": 0, "feasible": 0, "infeasible": 1}
+GAVE_UP, INFEASIBLE, INTERRUPTED = 3, 1, 130
 _CLEAR_LINE = "\r\x1b[K"
 
 
@@ -33,6 +34,8 @@ class Session:
         """Keep how much the user wants to hear."""
         self.quiet = quiet
         self.verbose = verbose
+        self.interrupted = False
+        self._told: set[str] = set()
 
     def say(self, text: str) -> None:
         """One message on stderr, unless the user wants quiet."""
@@ -41,6 +44,8 @@ class Session:
 
     def warn(self, warnings: Iterable[Diagnostic]) -> None:
         """The scenario's warnings, with their places."""
+        warnings = list(warnings)
+        self._told.update(warning.message for warning in warnings)
         text = render_diagnostics(warnings)
         if text:
             self.say(text)
@@ -56,16 +61,32 @@ class Session:
         finally:
             to_stderr(_CLEAR_LINE, end="")
 
-    def deliver(self, found: PlanSet, answer: str, output: Path | None, report: Path | None) -> int:
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[Callable[[], bool]]:
+        """The first Ctrl-C asks the work to stop and show what it has; the second ends it."""
+
+        def ask(_signal: int, _frame: FrameType | None) -> None:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            self.interrupted = True
+
+        before = signal.signal(signal.SIGINT, ask)
+        try:
+            yield lambda: self.interrupted
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def deliver(self, found: PlanSet, answer: str, output: Path | None, report: Path | None, plan_file: str) -> int:
         """Write the plan file, then the answer, then what was proven; the exit code says whether there is a plan."""
         if report is not None:
-            write_text(report, to_json(found), make_folder=True)
+            write_text(report, plan_file, make_folder=True)
         if output is not None and str(output) != "-":
             write_text(output, answer)
         else:
             to_stdout(answer)
         for warning in found.warnings:
-            self.say(f"warning: {printable(warning)}")
+            if warning not in self._told:
+                self.say(f"warning: {printable(warning)}")
         if found.plans:
             self.say(certificate_line(found.certificate, found.seconds))
         for path in (output, report):
@@ -73,4 +94,12 @@ class Session:
                 self.say(f"written: {printable(str(path))}")
         if self.verbose:
             to_stderr(" · ".join(f"{name} {version}" for name, version in found.versions))
-        return _EXIT[found.status] if found.plans or found.status == "infeasible" else 3
+        return self._code(found)
+
+    def _code(self, found: PlanSet) -> int:
+        if self.interrupted:
+            self.say("interrupted: the answer is what was known by then")
+            return INTERRUPTED
+        if found.plans:
+            return 0
+        return INFEASIBLE if found.status == "infeasible" else GAVE_UP

@@ -53,6 +53,7 @@ def solve(
     """
     gc.disable()  # imports and model building make many objects and no garbage worth collecting
     from planner.cli.session import Session
+    from planner.report.data import to_json
     from planner.report.write import check_writable, report_folder
     from planner.scenario import load
 
@@ -68,21 +69,27 @@ def solve(
     from planner.optimize import solve_scenario
 
     gc.freeze()
-    with session.progress() as progress:
+    with session.progress() as progress, session.interruptible() as stop:
         found = solve_scenario(
-            loaded, plans=plans, gap=gap, time_limit_s=time_limit, verify=verify, write_lp=write_lp, progress=progress
+            loaded,
+            plans=plans,
+            gap=gap,
+            time_limit_s=time_limit,
+            verify=verify,
+            write_lp=None if write_lp is None else str(write_lp),
+            progress=progress,
+            stop=stop,
         )
-    return session.deliver(found, rendered(found, format_, output), output, report)
+    plan_file = to_json(found, loaded.model_dump(mode="json", exclude_none=True))
+    return session.deliver(found, rendered(found, format_, output, plan_file), output, report, plan_file)
 
 
-def rendered(found: PlanSet, format_: Format | None, output: Path | None) -> str:
+def rendered(found: PlanSet, format_: Format | None, output: Path | None, plan_file: str) -> str:
     """The answer in the format asked for, or in the one that the output's name implies."""
     to_file = output is not None and str(output) != "-"
     kind = format_ or _implied(output)
     if kind == Format.json:
-        from planner.report.data import to_json
-
-        return to_json(found)
+        return plan_file
     if kind == Format.csv:
         from planner.report.data import to_csv
 

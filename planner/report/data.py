@@ -32,9 +32,9 @@ SCHEMA_VERSION = 1
 Data = dict[str, Any]
 
 
-def to_json(plan_set: PlanSet, derivations: Mapping[int, Sequence[Mapping[str, Any]]] | None = None) -> str:
-    """The plan file as text. ``derivations`` gives the worked equations of a plan by its rank."""
-    return dumps(plan_file(plan_set, derivations))
+def to_json(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None) -> str:
+    """The plan file as text; ``scenario`` is every value of the scenario, which makes the file complete in itself."""
+    return dumps(plan_file(plan_set, scenario))
 
 
 def dumps(data: Mapping[str, Any]) -> str:
@@ -42,9 +42,8 @@ def dumps(data: Mapping[str, Any]) -> str:
     return json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def plan_file(plan_set: PlanSet, derivations: Mapping[int, Sequence[Mapping[str, Any]]] | None = None) -> Data:
+def plan_file(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None) -> Data:
     """Everything that one solve found, as plain data."""
-    worked = derivations or {}
     return {
         "schema_version": SCHEMA_VERSION,
         "scenario": {
@@ -52,11 +51,12 @@ def plan_file(plan_set: PlanSet, derivations: Mapping[int, Sequence[Mapping[str,
             "sha256": plan_set.scenario_sha256,
             "file": plan_set.scenario_file,
             "headline": plan_set.headline,
+            "resolved": scenario,
         },
         "planner_version": plan_set.planner_version,
         "status": plan_set.status,
         "certificate": _certificate(plan_set.certificate),
-        "plans": [_plan(plan, worked.get(plan.rank, ())) for plan in plan_set.plans],
+        "plans": [_plan(plan) for plan in plan_set.plans],
         "cells": _cells(plan_set.cells, plan_set.verdict),
         "warnings": list(plan_set.warnings),
         "reasons": list(plan_set.reasons),
@@ -93,9 +93,9 @@ def _certificate(certificate: Certificate | None) -> Data | None:
     }
 
 
-def _plan(plan: Plan, derivation: Sequence[Mapping[str, Any]]) -> Data:
+def _plan(plan: Plan) -> Data:
     found = plan.evaluation
-    data: Data = {
+    return {
         "rank": plan.rank,
         "architecture": found.decision.architecture,
         "usd_per_hour": found.usd_per_hour,
@@ -113,9 +113,6 @@ def _plan(plan: Plan, derivation: Sequence[Mapping[str, Any]]) -> Data:
         "notes": list(found.notes),
         "decision": _decision(found.decision),
     }
-    if derivation:
-        data["derivation"] = [dict(step) for step in derivation]
-    return data
 
 
 def _cost(line: CostLine) -> Data:

@@ -44,6 +44,11 @@ def to_markdown(plan_set: PlanSet) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
+def plain(text: str) -> str:
+    """A document that ends in one line break."""
+    return text.rstrip("\n") + "\n"
+
+
 def _md(text: str) -> str:
     r"""Text that Markdown shows as it is.
 
@@ -53,7 +58,8 @@ def _md(text: str) -> str:
     return text.translate(_SPECIAL)
 
 
-def _table(heading: str, titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+def table(heading: str, titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """A heading and a table; cells are shown as they are, whatever they contain."""
     marks = ["--:" if n in right else "---" for n in range(len(titles))]
     lines = [_row(titles), _row(marks), *(_row([_md(cell) for cell in row]) for row in rows)]
     return "\n".join([f"## {heading}", "", *lines])
@@ -70,7 +76,7 @@ def _costs(found: Evaluation) -> str:
         unit = safe(line.unit)
         price = unit_price(line.unit_usd_per_hour, unit)
         rows.append([safe(line.item), f"{quantity(line.quantity)} {unit}", price, usd(amount)])
-    return _table("Cost", ["item", "quantity", "unit price", "per hour"], [*rows, ["total", "", "", usd(sum(amounts))]],
+    return table("Cost", ["item", "quantity", "unit price", "per hour"], [*rows, ["total", "", "", usd(sum(amounts))]],
                   right=(1, 2, 3))  # fmt: skip
 
 
@@ -79,7 +85,7 @@ def _tiers(found: Evaluation) -> str:
         [safe(t.name), t.role, size(t.capacity_bytes), percent(t.hit_rate, 1), ms(t.slack_s), safe(t.why, 400)]
         for t in found.tiers
     ]
-    return _table("Tiers", ["tier", "role", "capacity", "hits", "slack", "why"], rows, right=(2, 3, 4))
+    return table("Tiers", ["tier", "role", "capacity", "hits", "slack", "why"], rows, right=(2, 3, 4))
 
 
 def _ttft(found: Evaluation) -> str:
@@ -91,7 +97,7 @@ def _ttft(found: Evaluation) -> str:
         rows.append([safe(path.class_name), safe(path.path), percent(path.probability),
                      *(number(part, 1) for part in shown[:4]), total, number(shown[4], 1)])  # fmt: skip
     titles = ["class", "path", "share", "queue", "fetch", "prefill", "transfer", "total", "slack"]
-    return _table("Time to first token, ms", titles, rows, right=range(2, 9))
+    return table("Time to first token, ms", titles, rows, right=range(2, 9))
 
 
 def _ranking(plan_set: PlanSet) -> str:
@@ -111,7 +117,7 @@ def _ranking(plan_set: PlanSet) -> str:
         for plan in plan_set.plans
     ]
     titles = ["#", "$/Mtok", "$/h", "above", "design", "instances", "differs by"]
-    return _table("Ranked plans", titles, rows, right=(1, 2, 3))
+    return table("Ranked plans", titles, rows, right=(1, 2, 3))
 
 
 def _cells(plan_set: PlanSet) -> str:
@@ -121,7 +127,7 @@ def _cells(plan_set: PlanSet) -> str:
     for architecture in dict.fromkeys(cell.architecture for cell in plan_set.cells):
         pair = sorted((c for c in plan_set.cells if c.architecture == architecture), key=lambda c: c.tiered)
         rows.append([architecture, *(usd(c.evaluation.usd_per_hour) if c.evaluation else "not possible" for c in pair)])
-    table = _table(
+    found = table(
         "Do tiers and disaggregation add up?", ["per hour", "without tiers", "with tiers"], rows, right=(1, 2)
     )
-    return table + (f"\n\n{_md(verdict_sentence(plan_set))}" if plan_set.verdict else "")
+    return found + (f"\n\n{_md(verdict_sentence(plan_set))}" if plan_set.verdict else "")
