@@ -10,12 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 from planner.errors import Diagnostic
-from planner.scenario.findings import Finding, given, indexed, percent_hint, repeated
+from planner.scenario.findings import Finding, absent, given, indexed, repeated
 from planner.scenario.laws import laws
 from planner.scenario.yamltree import Document, Path, dotted
 
 Rule = Callable[[Any], Iterator[Finding]]
 RESERVED = {"tiers": ("hbm", "miss")}  # names of paths that every plan has
+ATTENTION_KEYS = {"gqa": ("kv_heads", "head_dim"), "mla": ("kv_lora_rank", "rope_dim")}
 CAPACITY_GB = 1.0  # the read by which tiers are ordered
 
 
@@ -78,18 +79,9 @@ def unique_choices(s: Any) -> Iterator[Finding]:
     batches = (s.engine and s.engine.batches) or ()
     for i, (before, batch) in enumerate(pairwise(batches), start=1):
         if given(before, batch) and batch <= before:
-            yield Finding("batches-order", ("engine", "batches", i), f"{batch} is not above {before} before it")
-    if given(*batches) and batches and batches[0] < 1:
-        message = f"expected whole numbers of at least 1, got {batches[0]}"
-        yield Finding("out-of-range", ("engine", "batches", 0), message)
-
-
-def percentile(s: Any) -> Iterator[Finding]:
-    """A percentile is a fraction of at least one half."""
-    value = s.slo and s.slo.percentile
-    if value is not None and not 0.5 <= value <= 0.99999:
-        message = f"expected a fraction from 0.5 to 0.99999, got {value:g}"
-        yield Finding("out-of-range", ("slo", "percentile"), message, percent_hint(value, 50 - 1e-9))
+            hint = "list the batches in rising order"
+            yield Finding("batches-order", ("engine", "batches", i), f"{batch} is not above {before} before it", hint)
+            return
 
 
 def tiers_fast_to_slow(s: Any) -> Iterator[Finding]:
@@ -120,9 +112,9 @@ def model_attention(s: Any) -> Iterator[Finding]:
     a = s.model and s.model.attention
     if a is None or a.kind is None:
         return
-    for name in ("kv_heads", "head_dim") if a.kind == "gqa" else ("kv_lora_rank", "rope_dim"):
-        if getattr(a, name) is None:
-            yield Finding("missing-key", ("model", "attention"), f"{a.kind} attention needs {name}")
+    missing = [name for name in ATTENTION_KEYS[a.kind] if absent(a, name)]
+    if missing:
+        yield Finding("missing-key", ("model", "attention"), f"{a.kind} attention needs {', '.join(missing)}")
     if a.kind == "gqa" and given(a.kv_heads, a.q_heads) and a.q_heads % a.kv_heads:
         message = f"{a.q_heads} query heads do not divide by {a.kv_heads} KV heads"
         yield Finding("model-shape", ("model", "attention", "kv_heads"), message)
@@ -185,7 +177,6 @@ RULES: tuple[Rule, ...] = (
     unique_names,
     unique_choices,
     laws,
-    percentile,
     tiers_fast_to_slow,
     engine_splits,
     model_attention,

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from planner.errors import Diagnostic
 from planner.scenario import numerals
 from planner.scenario.filled import did_you_mean
+from planner.scenario.findings import percent_hint
 from planner.scenario.introspect import choices, expectation, field_at, homes, model_at, unit_of
 from planner.scenario.yamltree import Document, Path, dotted
 
@@ -26,18 +27,34 @@ NAME_HINT = "letters, digits, '.', '_' and '-', beginning with a letter or digit
 
 def diagnostics(error: ValidationError, document: Document, failed: set[Path]) -> Iterator[Diagnostic]:
     """One diagnostic per mistake that validation found; nothing is said again about what already failed."""
+    meant: set[Path] = set()  # keys that an unknown key beside them stands for
+    missing: list[tuple[Path, Diagnostic]] = []
     for found in error.errors(include_url=False):
         path: Path = tuple(p for p in found["loc"] if isinstance(p, str | int))
-        if not any(path[: len(f)] == f for f in failed):
+        if any(path[: len(f)] == f for f in failed) or _repeats(dict(found), path, document):
+            continue
+        if found["type"] == "extra_forbidden":
+            diagnostic, key = _unknown_key(path, document)
+            meant.add((*path[:-1], key))
+            yield diagnostic
+        elif found["type"] == "missing" and isinstance(path[-1], str):
+            missing.append((path, _missing(path, document)))
+        else:
             yield _diagnostic(dict(found), path, document)
+    yield from (diagnostic for path, diagnostic in missing if path not in meant)
+
+
+def _repeats(found: dict[str, Any], path: Path, document: Document) -> bool:
+    """A list that is short because its items are wrong, or a value copied from a key that is wrong itself."""
+    if found["type"] == "too_short":
+        return len(found["input"]) >= found["ctx"]["min_length"]
+    copied = path[-1:] == ("at_requests_per_second",)
+    return copied and document.root is not None and document.node(path) is None
 
 
 def _diagnostic(found: dict[str, Any], path: Path, document: Document) -> Diagnostic:
     kind = found["type"]
-    if kind == "extra_forbidden":
-        return _unknown_key(path, document)
-    if kind == "missing" and isinstance(path[-1], str):
-        return _missing(path, document)
+    path = path[:-1] if kind == "missing" else path  # the second item of a pair: speak of the pair
     field = field_at(path)
     node = document.node(path)
     message, hint = _mistake(found, node.raw if node is not None else "", field, path)
@@ -47,14 +64,18 @@ def _diagnostic(found: dict[str, Any], path: Path, document: Document) -> Diagno
 def _mistake(found: dict[str, Any], raw: str, field: FieldInfo | None, path: Path) -> tuple[str, str]:
     """What is wrong with a value, and how to mend it."""
     kind, value = found["type"], found["input"]
-    expected = expectation(field, item=isinstance(path[-1], int)) if field else "a mapping of keys"
+    expected = expectation(field, item=isinstance(path[-1], int), value=value) if field else "a mapping of keys"
     start = f"{dotted(path)}: expected {expected}"
     if kind == "string_pattern_mismatch":
         return f"{dotted(path)}: {_shown(value, raw)} is not a name", NAME_HINT
     if kind == "value_error":
         return f"{dotted(path)}: {found['ctx']['error']}", ""
-    if kind in ("string_too_long", "too_long"):
-        return f"{dotted(path)}: too long: at most {found['ctx']['max_length']}, got {len(value)}", ""
+    if kind == "string_too_long":
+        return f"{dotted(path)}: at most {found['ctx']['max_length']} characters, got {len(value)}", ""
+    if kind == "too_short":
+        return f"{dotted(path)}: needs at least one", ""
+    if kind == "too_long" and "pair" not in expected:
+        return f"{dotted(path)}: at most {found['ctx']['max_length']}, got {len(value)}", ""
     if value is None:
         return f"{start}, but it is empty", ""
     if isinstance(value, bool):
@@ -71,8 +92,10 @@ def _mistake(found: dict[str, Any], raw: str, field: FieldInfo | None, path: Pat
 
 def _hint(kind: str, value: Any, expected: str) -> str:
     number = isinstance(value, int | float)
-    if kind in OUT_OF_RANGE and number and "fraction" in expected and 1 < value <= 100:
-        return f"a fraction, not percent: write {value / 100:g}"
+    if kind in OUT_OF_RANGE and number and "fraction" in expected:
+        return percent_hint(value)
+    if kind in OUT_OF_RANGE and expected.endswith("both excluded"):
+        return "a curve that does not bend so is no power law: use hill or measured"
     if "text" in expected and number:
         return "write it in quotes"
     if "list" in expected and not isinstance(value, tuple | list | dict):
@@ -90,7 +113,8 @@ def _shown(value: Any, raw: str) -> str:
     return repr(text) if isinstance(value, str) else text
 
 
-def _unknown_key(path: Path, document: Document) -> Diagnostic:
+def _unknown_key(path: Path, document: Document) -> tuple[Diagnostic, str]:
+    """The diagnostic, and the key that was probably meant."""
     owner = model_at(path[:-1])
     hint = did_you_mean(path[-1], owner.model_fields if owner else ())
     elsewhere = [home for home in homes(str(path[-1])) if home != dotted(path)]
@@ -100,7 +124,8 @@ def _unknown_key(path: Path, document: Document) -> Diagnostic:
     key = str(path[-1])
     shown = key if len(key) <= 60 else key[:57] + "..."
     span = document.span(path, of_key=True)
-    return Diagnostic("unknown-key", f"unknown key {shown!r}{where}", span, dotted(path), hint)
+    meant = hint.removeprefix("did you mean ").removesuffix("?")
+    return Diagnostic("unknown-key", f"unknown key {shown!r}{where}", span, dotted(path), hint), meant
 
 
 def _missing(path: Path, document: Document) -> Diagnostic:

@@ -27,13 +27,14 @@ def _file_name(value: str) -> str:
 
 FileName = Annotated[str, AfterValidator(_file_name)]
 Int = Annotated[int, BeforeValidator(_integral)]
+Batch = Annotated[Int, Field(ge=1, le=1_000_000)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=64)]
 
 
 def key(
     unit: str, description: str, *, above: float | None = None, at_least: float | None = None,
-    at_most: float | None = None, default: Any = ...,
+    at_most: float | None = None, below: float | None = None, default: Any = ...,
 ) -> Any:  # fmt: skip
     """A field: what it means, its unit, its range, and a default where it does not come from the catalog."""
     extra: dict[str, Any] = {"unit": unit} if unit else {}
@@ -41,7 +42,8 @@ def key(
         at_most = int(at_most)
     return Field(
         default, description=f"{description} [{unit}]" if unit else description, le=at_most,
-        ge=TINY if above == 0 else at_least, gt=above if above else None, json_schema_extra=extra or None,
+        ge=TINY if above == 0 and below is None else at_least, gt=above if below is not None else None, lt=below,
+        json_schema_extra=extra or None,
     )  # fmt: skip
 
 

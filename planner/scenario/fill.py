@@ -16,6 +16,7 @@ from planner.scenario.filled import Filled, Values, did_you_mean
 from planner.scenario.yamltree import Document
 
 SECTIONS = ("workload", "slo", "engine", "deployment", "prices", "solve", "read_utilization")
+REQUIRED = ("model", "workload", "slo")
 GPU_PRICES = ("on_demand", "owned", "reserved_1y", "reserved_3y", "spot")
 ASSUMED_REUSE = {
     "law": "hill",
@@ -39,9 +40,8 @@ def fill(document: Document) -> Filled:
     values.setdefault("name", _name_of(document.file))
     defaults = _tuples(catalog.defaults())
     for key in SECTIONS:
-        values[key] = _merged(values.get(key, _ABSENT), defaults.get(key, _ABSENT))
-        if values[key] is _ABSENT:
-            del values[key]
+        if key in values or key not in REQUIRED:
+            values[key] = _merged(values.get(key, _ABSENT), defaults[key])
     values.setdefault("hardware", defaults["hardware"])
     _named(filled, "model", catalog.model)
     _named(filled, "hardware", catalog.hardware)

@@ -34,6 +34,10 @@ class Usable:
         """The value of a key, None where it is missing or wrong."""
         return self._get(self._values.get(name), (*self._path, name))
 
+    def lacks(self, name: str) -> bool:
+        """Whether a key is missing, rather than wrong."""
+        return self._values.get(name) is None
+
     def _get(self, value: Any, path: Path) -> Any:
         if path in self._wrong:
             return None
@@ -42,6 +46,11 @@ class Usable:
         if isinstance(value, tuple):
             return tuple(self._get(v, (*path, i)) for i, v in enumerate(value))
         return value
+
+
+def absent(holder: Any, name: str) -> bool:
+    """Whether a key was left out; a wrong value is complained about elsewhere."""
+    return holder.lacks(name) if isinstance(holder, Usable) else getattr(holder, name) is None
 
 
 def given(*values: Any) -> bool:
@@ -54,13 +63,13 @@ def indexed(items: Any) -> Iterator[tuple[int, Any]]:
     return ((i, item) for i, item in enumerate(items or ()) if item is not None)
 
 
-def percent_hint(value: float, low: float = 1.0) -> str:
+def percent_hint(value: float) -> str:
     """The likely slip when a fraction is above 1.
 
     >>> percent_hint(95)
     'a fraction, not percent: write 0.95'
     """
-    return f"a fraction, not percent: write {value / 100:g}" if low < value <= 100 else ""
+    return f"a fraction, not percent: write {value / 100:g}" if 1 < value <= 100 else ""
 
 
 def repeated(values: Iterable[Any]) -> Iterator[tuple[int, Any]]:

@@ -13,6 +13,8 @@ from planner.scenario.fields import TINY
 from planner.scenario.schema import Scenario
 from planner.scenario.yamltree import Path, dotted
 
+SMALL_LIMIT = 100  # upper limits up to here mean something; larger ones only catch slips
+
 
 def field_at(path: Path) -> FieldInfo | None:
     """The schema field at a path; an index stands for the list's field."""
@@ -43,11 +45,13 @@ def homes(name: str, owner: type[BaseModel] = Scenario, path: Path = ()) -> Iter
             yield from homes(name, inner, (*path, key))
 
 
-def expectation(field: FieldInfo, *, item: bool = False) -> str:
+def expectation(field: FieldInfo, *, item: bool = False, value: Any = None) -> str:
     """What a field accepts, in words, with range and unit; ``item`` asks for one item of a list.
 
+    A large upper limit is mentioned only where the value exceeds it.
+
     >>> expectation(field_at(("slo", "ttft_ms")))
-    'a number above 0 and at most 1e+08, in ms'
+    'a number above 0, in ms'
     """
     annotation = without_none(field.annotation)
     if get_origin(annotation) is tuple and not item:
@@ -62,7 +66,7 @@ def expectation(field: FieldInfo, *, item: bool = False) -> str:
         return "a mapping of keys"
     plain = {bool: "true or false", str: "text"}.get(annotation)
     whole = "whole " if annotation is int or "int" in str(annotation) else ""
-    return plain or f"a {whole}number{_range(field)}{_in_unit(field)}"
+    return plain or f"a {whole}number{_range(field, value)}{_in_unit(field)}"
 
 
 def _list_of(field: FieldInfo, item: Any) -> str:
@@ -75,14 +79,27 @@ def _list_of(field: FieldInfo, item: Any) -> str:
     return f"a list of numbers{_in_unit(field)}"
 
 
-def _range(field: FieldInfo) -> str:
-    low = next((m.ge for m in field.metadata if getattr(m, "ge", None) is not None), None)
-    high = next((m.le for m in field.metadata if getattr(m, "le", None) is not None), None)
-    if low == TINY:
-        return " above 0" + (f" and at most {high:g}" if high is not None else "")
-    if low is not None and high is not None:
-        return f" from {low:g} to {high:g}"
-    return f" of at least {low:g}" if low is not None else f" of at most {high:g}" if high is not None else ""
+def _range(field: FieldInfo, value: Any) -> str:
+    bounds = _bounds(field)
+    low, high = bounds.get("ge"), bounds.get("le")
+    if "gt" in bounds and "lt" in bounds:
+        return f" between {bounds['gt']:g} and {bounds['lt']:g}, both excluded"
+    exceeded = isinstance(value, int | float) and high is not None and value > high
+    if high is not None and high > SMALL_LIMIT and not exceeded:
+        high = None
+    if low is None or low == TINY:
+        above = "" if low is None else " above 0"
+        return above if high is None else f"{above} and at most {high:,}" if above else f" of at most {high:,}"
+    return f" of at least {low:g}" if high is None else f" from {low:g} to {high:,}"
+
+
+def _bounds(field: FieldInfo) -> dict[str, Any]:
+    """Limits of a field, or of a list's items where they are stated on the items."""
+    metadata = list(field.metadata)
+    if get_origin(without_none(field.annotation)) is tuple:
+        own = getattr(get_args(without_none(field.annotation))[0], "__metadata__", ())
+        metadata = [limit for part in own if isinstance(part, FieldInfo) for limit in part.metadata]
+    return {name: getattr(m, name) for m in metadata for name in ("ge", "gt", "le", "lt") if hasattr(m, name)}
 
 
 def _in_unit(field: FieldInfo) -> str:

@@ -7,10 +7,9 @@ from typing import Any
 from planner.scenario import catalog
 from planner.scenario.catalog.timing import engine_titles
 from planner.scenario.fields import TINY
-from planner.scenario.fill import GPU_PRICES
+from planner.scenario.fill import GPU_PRICES, REQUIRED
 from planner.scenario.schema import Scenario
 
-REQUIRED = ["model", "workload", "slo"]
 SECTIONS = {  # schema class, scenario key
     "Workload": "workload",
     "Prefetch": "workload.prefetch",
@@ -39,7 +38,7 @@ def json_schema() -> dict[str, Any]:
         _optional(parts[name], _at(defaults, key))
     _optional(schema, {key: defaults[key] for key in ("hardware", "read_utilization")})
     _named(schema, parts, defaults)
-    schema["required"] = REQUIRED
+    schema["required"] = list(REQUIRED)
     schema["title"] = "Scenario of the planner"
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.scenario.findings import Finding, given, indexed, percent_hint
+from planner.scenario.findings import Finding, absent, given, indexed, percent_hint
 from planner.scenario.yamltree import Path
 
 LAW_KEYS = {
@@ -38,41 +38,22 @@ def _law(law: Any, path: Path) -> Iterator[Finding]:
         return
     own = LAW_KEYS[law.law]
     for name in EVERY_KEY:
-        if name not in own and getattr(law, name) is not None:
+        if name not in own and not absent(law, name):
             yield Finding("law-key", (*path, name), f"not a key of the {law.law} law", f"it has {', '.join(own)}")
-    names = CAPACITY_KEYS[law.law]
-    present = [name for name in names if getattr(law, name) is not None]
+    capacities = CAPACITY_KEYS[law.law]
+    present = [name for name in capacities if not absent(law, name)]
     if len(present) == 2:
-        message = f"give {names[0]} or {names[1]}, not both"
-        yield Finding("law-capacity", (*path, names[1]), message)
-    elif not present:
-        yield Finding("missing-key", path, f"the {law.law} law needs {names[0]} or {names[1]}")
+        message = f"give {capacities[0]} or {capacities[1]}, not both"
+        yield Finding("law-capacity", (*path, capacities[1]), message)
+    missing = [name for name in own if name not in capacities and absent(law, name)]
+    missing += [] if present else [" or ".join(capacities)]
+    if missing:
+        yield Finding("missing-key", path, f"the {law.law} law needs {', '.join(missing)}")
     yield from {"power": _power, "hill": _hill, "measured": _measured}[law.law](law, path)
 
 
-def _required(law: Any, path: Path, *names: str) -> Iterator[Finding]:
-    for name in names:
-        if getattr(law, name) is None:
-            yield Finding("missing-key", path, f"the {law.law} law needs {name}")
-
-
-def _fraction(law: Any, path: Path, name: str, *, zero: bool = False) -> Iterator[Finding]:
-    value = getattr(law, name)
-    if value is None or (0 <= value <= 1 and (zero or value > 0)):
-        return
-    kind = "from 0 to 1" if zero else "above 0 and at most 1"
-    yield Finding("out-of-range", (*path, name), f"expected a fraction {kind}, got {value:g}", percent_hint(value))
-
-
 def _power(law: Any, path: Path) -> Iterator[Finding]:
-    yield from _required(law, path, "beta", "hit_rate", "ceiling")
-    yield from _fraction(law, path, "hit_rate")
-    yield from _fraction(law, path, "ceiling")
-    if law.beta is not None and not 0 < law.beta < 1:
-        message = f"expected a number between 0 and 1, both excluded, got {law.beta:g}"
-        hint = "a curve that does not bend so is no power law: use hill or measured"
-        yield Finding("out-of-range", (*path, "beta"), message, hint)
-    if given(law.ceiling, law.hit_rate) and law.ceiling < law.hit_rate <= 1:
+    if given(law.ceiling, law.hit_rate) and law.ceiling < law.hit_rate:
         message = f"{law.ceiling:g} is below the hit_rate {law.hit_rate:g}"
         yield Finding(
             "ceiling", (*path, "ceiling"), message, "the ceiling is the highest hit rate that the curve reaches"
@@ -80,10 +61,7 @@ def _power(law: Any, path: Path) -> Iterator[Finding]:
 
 
 def _hill(law: Any, path: Path) -> Iterator[Finding]:
-    yield from _required(law, path, "floor", "ceiling", "slope")
-    yield from _fraction(law, path, "floor", zero=True)
-    yield from _fraction(law, path, "ceiling")
-    if given(law.ceiling, law.floor) and law.ceiling <= law.floor <= 1:
+    if given(law.ceiling, law.floor) and law.ceiling <= law.floor:
         yield Finding("ceiling", (*path, "ceiling"), f"{law.ceiling:g} is not above the floor {law.floor:g}")
 
 
@@ -103,7 +81,8 @@ def _points(points: Any, path: Path) -> Iterator[Finding]:
         if capacity <= before[0] and (i or (capacity, hit_rate) != before):
             message = f"capacity {capacity:g} is not above the one before it, {before[0]:g}"
             yield Finding("points-order", (*path, i), message, "sort the points by capacity")
-        elif not 0 <= hit_rate <= 1:
+            return
+        if not 0 <= hit_rate <= 1:
             message = f"expected a hit rate from 0 to 1, got {hit_rate:g}"
             yield Finding("out-of-range", (*path, i), message, percent_hint(hit_rate))
         elif hit_rate < before[1]:

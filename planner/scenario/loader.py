@@ -36,7 +36,8 @@ def loads(text: str, file: str = "<string>") -> Scenario:
     filled = fill(document)
     problems += filled.problems
     scenario, subject, broken = _validate(filled)
-    problems += broken
+    places = {p.span for p in document.problems}  # a value that YAML refused is refused once
+    problems += [p for p in broken if p.span not in places]
     bad = {p.path for p in problems}
     problems += [d for d in checks.conflicts(subject, document) if d.path not in bad]
     if scenario is None or problems:

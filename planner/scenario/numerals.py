@@ -52,7 +52,7 @@ def explain(text: str, unit: str) -> tuple[str, str]:
     plain = stripped.replace(",", "").replace(" ", "")
     if not DECIMAL.fullmatch(plain):
         return "", ""
-    return "", f"write {_value(plain):.12g}" + (" without quotes" if plain == text else "")
+    return "", f"write {_value(plain):.12g}" + (" without quotes" if plain == text and text[0] != "0" else "")
 
 
 def _value(number: str) -> float:

@@ -13,7 +13,7 @@ from pydantic import Field, PrivateAttr
 
 from planner.errors import Diagnostic, Span
 from planner.scenario.entries import Attention, Experts, HardwareSpec, KvBytes, ModelSpec, Params
-from planner.scenario.fields import FileName, Fraction, Int, Name, Strict, key
+from planner.scenario.fields import Batch, FileName, Fraction, Int, Name, Strict, key
 from planner.scenario.meta import Meta
 
 
@@ -21,12 +21,14 @@ class ReuseLaw(Strict):
     """Probability that a reusable prefix is resident, against cache capacity (power, hill or measured)."""
 
     law: Literal["power", "hill", "measured"] = key("", "form of the curve")
-    beta: float | None = key("", "power: exponent, between 0 and 1", default=None)
-    hit_rate: float | None = key("fraction", "power: hit rate at at_gb or at_tokens", default=None)
+    beta: float | None = key("", "power: exponent", above=0, below=1, default=None)
+    hit_rate: float | None = key("fraction", "power: hit rate at at_gb or at_tokens", above=0, at_most=1, default=None)
     at_gb: float | None = key("GB", "power: capacity with that hit rate", above=0, at_most=1e12, default=None)
     at_tokens: float | None = key("tokens", "power: capacity with that hit rate", above=0, at_most=1e15, default=None)
-    ceiling: float | None = key("fraction", "highest hit rate; first-touch misses keep it below 1", default=None)
-    floor: float | None = key("fraction", "hill: hit rate of the hot floor", default=None)
+    ceiling: float | None = key(
+        "fraction", "highest hit rate; first-touch misses keep it below 1", above=0, at_most=1, default=None
+    )
+    floor: float | None = key("fraction", "hill: hit rate of the hot floor", at_least=0, at_most=1, default=None)
     half_gb: float | None = key("GB", "hill: capacity half-way up", above=0, at_most=1e12, default=None)
     half_tokens: float | None = key("tokens", "hill: capacity half-way up", above=0, at_most=1e15, default=None)
     slope: float | None = key("", "hill: steepness", above=0, at_most=50, default=None)
@@ -82,7 +84,7 @@ class Slo(Strict):
 
     ttft_ms: float = key("ms", "time to first token, at the percentile", above=0, at_most=1e8)
     tpot_ms: float = key("ms", "time per output token", above=0, at_most=1e8)
-    percentile: float = key("fraction", "part of the requests that keep it")
+    percentile: float = key("fraction", "part of the requests that keep it", at_least=0.5, at_most=0.99999)
 
 
 class EngineConfigSpec(Strict):
@@ -120,7 +122,7 @@ class Engine(Strict):
     chunk_tokens: Int = key(
         "tokens", "prefill tokens per step when prefill and decode share a GPU", at_least=1, at_most=10_000_000,
     )  # fmt: skip
-    batches: tuple[Int, ...] = Field(
+    batches: tuple[Batch, ...] = Field(
         description="decode batches to consider [sequences per instance]",
         min_length=1,
         max_length=256,

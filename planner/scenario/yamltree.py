@@ -8,6 +8,7 @@ aliases expand to are bounded, so a hostile file costs bounded time and memory.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ import yaml
 
 from planner.errors import Diagnostic, InputError, Span
 
+REMOVE = "remove it: a scenario is plain text"
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 24
 MAX_NODES = 20_000
@@ -27,7 +29,7 @@ FALSE = re.compile(r"no|No|NO|false|False|FALSE|off|Off|OFF")
 INT = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
 FLOAT = re.compile(r"[-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+][0-9]+)?")
 NOT_FINITE = re.compile(r"([-+]?)\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+LAYOUT = {ord(c): None for c in "\t\n\r\u3000"}  # not "printable", and harmless
 Path = tuple[str | int, ...]
 
 
@@ -116,13 +118,23 @@ def parse(text: str, file: str) -> Document:
 
 
 def _refuse_control_characters(document: Document, text: str) -> None:
-    found = FORBIDDEN.search(text)
-    if found:
-        line = len(LINE_BREAK.findall(text, 0, found.start())) + 1
-        start = max((m.end() for m in LINE_BREAK.finditer(text, 0, found.start())), default=0)
-        span = document.at(line, found.start() - start + 1)
-        message = f"the character U+{ord(found.group()):04X} is not allowed in a scenario"
-        raise InputError(Diagnostic("control-character", message, span, hint="remove it; plain text only"))
+    place = _forbidden(text)
+    if place is not None:
+        breaks = [m.end() for m in LINE_BREAK.finditer(text, 0, place)]
+        span = document.at(len(breaks) + 1, place - (breaks[-1] if breaks else 0) + 1)
+        raise InputError(Diagnostic("control-character", _not_allowed(text[place]), span, hint=REMOVE))
+
+
+def _forbidden(text: str) -> int | None:
+    """Where the first control, invisible or direction-changing character is, None where there is none."""
+    if text.translate(LAYOUT).isprintable():
+        return None
+    return next(i for i, c in enumerate(text) if not c.isprintable() and ord(c) not in LAYOUT)
+
+
+def _not_allowed(character: str) -> str:
+    name = unicodedata.name(character, "").lower()
+    return f"the character U+{ord(character):04X}{name and f' ({name})'} is not allowed in a scenario"
 
 
 def _plain(node: Node) -> Any:
@@ -170,7 +182,8 @@ class _Builder:
         length = end.column - mark.column if end.line == mark.line else 1 << 20
         node = Node(None, mark.line + 1, mark.column + 1, length)
         if event.tag and event.tag != "!":
-            self.problem("yaml-tag", f"the tag {event.tag} is not accepted: a scenario holds plain values", event)
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            self.problem("yaml-tag", f"the tag {tag} is not accepted: a scenario holds plain values", event)
         if isinstance(event, yaml.ScalarEvent):
             node.raw = event.value
             node.value = self.scalar(event) if event.implicit[0] else self.text(event)
@@ -229,11 +242,10 @@ class _Builder:
 
     def text(self, event: Any) -> str:
         value = str(event.value)
-        found = FORBIDDEN.search(value)
-        if found:
-            message = f"the character U+{ord(found.group()):04X} is not allowed in a scenario"
-            self.problem("control-character", message, event, "remove it; plain text only")
-        return FORBIDDEN.sub("?", value)
+        place = _forbidden(value)
+        if place is not None:
+            self.problem("control-character", _not_allowed(value[place]), event, REMOVE)
+        return value if place is None else "".join(c if c.isprintable() else "?" for c in value)
 
     def scalar(self, event: Any) -> Any:
         return resolve(self.text(event))

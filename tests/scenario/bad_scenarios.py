@@ -187,7 +187,10 @@ EDITED: dict[str, Edits] = {
     "model-inline-with-table": (MODEL,),
     "engine-split": (MODEL, (ROOFLINE[0], "timing: roofline\n  configs: [{gpus: 8, tp: 8, dp: 4}]")),
     "hbm-all-reserved": (
-        ("hardware: h200-sxm", "hardware: {name: x, hbm_gb: 80, hbm_gb_per_s: 3350, peak_tflops: 989, runtime_reserve_gb: 75}"),
+        (
+            "hardware: h200-sxm",
+            "hardware: {name: x, hbm_gb: 80, hbm_gb_per_s: 3350, peak_tflops: 989, runtime_reserve_gb: 75}",
+        ),
         ROOFLINE,
     ),
     # several at once, sorted by line
