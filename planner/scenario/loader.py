@@ -60,7 +60,7 @@ def replace(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     """
     tree: dict[str, Any] = {key: getattr(scenario, key) for key in Scenario.model_fields}
     for path, value in changes.items():
-        tree = _set(tree, parse_path(path), _frozen(value), path)
+        tree = _set(tree, parse_path(path) or ("",), _frozen(value), path)
     try:
         changed = Scenario.model_validate(tree)
     except ValidationError as error:
@@ -68,6 +68,8 @@ def replace(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     conflicts = tuple(checks.conflicts(changed, Document("<replace>", [])))
     if conflicts:
         raise InputError(*conflicts)
+    touched = {parse_path(path)[0] for path in changes}
+    changed.__dict__.update((key, value) for key, value in scenario if key not in touched)
     return _with_meta(changed, scenario._meta)
 
 
