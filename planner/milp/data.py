@@ -157,10 +157,10 @@ class ModelData:
 
     def add_tangent(self, law: Law, segment: Segment, k: float) -> bool:
         """Add the tangent at ``k``: it over-estimates a concave law everywhere, so the bound stays a bound."""
-        if k >= segment.hi:  # a measured law's slope is that of the piece to the right, which may be another region's
-            k = segment.lo + (segment.hi - segment.lo) * (1 - 1e-9)
+        width = segment.hi - segment.lo  # at an end, rounding must not pick the slope of the neighbouring stretch
+        k = min(max(k, segment.lo + 1e-9 * width), segment.hi - 1e-9 * width)
         slope = law.slope(k * self.unit) * self.unit
-        value = law.hit_rate(k * self.unit) if k > 0 else law.base
+        value = law.hit_rate(k * self.unit)
         if slope > 1e4 or not math.isfinite(slope):
             return False
         cut = (value - slope * k, slope)

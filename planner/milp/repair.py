@@ -29,10 +29,19 @@ class Answer:
     capacity_bytes: tuple[tuple[float, ...], ...]
 
 
-def repaired(system: System, answer: Answer) -> Decision:
-    """The decision of ``answer`` with exact capacities; the judge still has the last word."""
+def repaired(system: System, answer: Answer, keep_capacity: bool = False) -> Decision:
+    """The decision of ``answer`` with exact capacities; the judge still has the last word.
+
+    Args:
+        system: the scenario's numbers.
+        answer: what the solver chose.
+        keep_capacity: lower the hits to what the solver's capacities hold (where one of them is at its limit), and let
+            the last tier make up for it, instead of raising every capacity to its hits.
+    """
     roles = answer.design.roles
     hbm = _hbm(answer)
+    if keep_capacity:
+        answer = replace(answer, hits=_held_hits(system, answer, hbm))
     hits = _raised(system, answer, hbm)
     capacity = _capacities(system, answer, hbm, hits)
     return Decision(
@@ -48,6 +57,21 @@ def repaired(system: System, answer: Answer) -> Decision:
         hbm_bytes=hbm,
         hits=hits,
     )
+
+
+def _held_hits(system: System, answer: Answer, hbm: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
+    """The solver's hits, no higher than its capacities allow (a millionth less, so that staging still fits)."""
+    staging = _staging(system, answer, answer.hits)
+    held = list(hbm)
+    levels = [answer.hits[0]]
+    for t, capacity in enumerate(answer.capacity_bytes):
+        own = [(c - s) * (1 - 1e-6) for c, s in zip(capacity, staging[t], strict=True)]
+        held = own if system.inclusive else [o + h for o, h in zip(own, held, strict=True)]
+        laws = answer.design.prefill.laws
+        levels.append(
+            tuple(min(h, law.hit_rate(k)) for h, law, k in zip(answer.hits[t + 1], laws, held, strict=True))
+        )
+    return tuple(levels)
 
 
 def _hbm(answer: Answer) -> tuple[float, ...]:
@@ -115,6 +139,8 @@ def _capacities(
                 k = max(laws[j].capacity_for(hits[t + 1][j]), *(row[j] for row in held))
             if not system.inclusive:
                 k = max(0.0, k - held[-1][j])
+                if any(answer.adds[s][j] for s in roles.used if s > t):  # slower tiers count what this one holds
+                    k = max(k, answer.capacity_bytes[t][j] - staging[t][j])
             own.append(k)
         held.append([o if system.inclusive else o + h for o, h in zip(own, held[-1], strict=True)])
         capacity = [o + staging[t][j] for j, o in enumerate(own)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from planner.derive import Candidates
@@ -34,7 +34,6 @@ class Proof:
     rounds: int = 0
     seconds: float = 0.0
     interrupted: str = ""
-    alternatives: list[Evaluation] = field(default_factory=list)
 
     @property
     def gap(self) -> float:
@@ -70,6 +69,7 @@ class Prover:
         self.model = build(self.data, options.relaxed)
         self.solver = Solver(self.model, options, stop)
         self.excluded: list[tuple[int, int | None]] = []
+        self.unexplained = math.inf  # bound at which the judge rejected a design: nothing is proven beyond it
 
     def prove(self, proof: Proof | None = None, deadline: float = math.inf) -> Proof:
         """Rounds until the gap is within its target, the law holds, or the deadline passes."""
@@ -83,9 +83,9 @@ class Prover:
             outcome = self.solver.solve(left)
             proof.rounds += 1
             if outcome.infeasible:
-                proof.bound = math.inf if proof.best is None else max(proof.bound, proof.cost)
+                proof.bound = max(proof.bound, min(proof.cost, self.unexplained))
                 break
-            proof.bound = max(proof.bound, outcome.bound * self.data.usd_unit)
+            proof.bound = max(proof.bound, min(outcome.bound * self.data.usd_unit, self.unexplained))
             if outcome.stopped:
                 proof.interrupted = outcome.stopped
             if not outcome.has_answer or self.options.relaxed:
@@ -96,20 +96,28 @@ class Prover:
             if proof.gap <= self.options.gap or outcome.stopped:
                 break
             if not self._refine():
-                if judged is not None and judged.feasible:
+                if judged.feasible:
                     break
+                self.unexplained = min(self.unexplained, proof.bound)  # a rejected design may have another plan
                 self.exclude_chosen()
         proof.seconds += time.perf_counter() - started
         return proof
 
-    def _judge(self, proof: Proof) -> Evaluation | None:
-        decision = without_idle_tiers(repaired(self.data.system, self._answer()))
-        judged = evaluate(self.data.system, decision)
-        if judged.feasible:
-            if judged.usd_per_hour < proof.cost:
-                proof.best, proof.cost = judged, judged.usd_per_hour
-            proof.alternatives.append(judged)
-        return judged
+    def _judge(self, proof: Proof) -> Evaluation:
+        """The exact evaluation of the repaired answer: the cheaper of both repairs where one alone may not do."""
+        answer, system = self._answer(), self.data.system
+        stepped = any(system.tiers[t].step for t in answer.design.roles.used)
+        best: Evaluation | None = None
+        for keep_capacity in (False, True):
+            judged = evaluate(system, without_idle_tiers(repaired(system, answer, keep_capacity)))
+            if best is None or (judged.feasible, -judged.usd_per_hour) > (best.feasible, -best.usd_per_hour):
+                best = judged
+            if judged.feasible and not stepped:
+                break
+        assert best is not None
+        if best.feasible and best.usd_per_hour < proof.cost:
+            proof.best, proof.cost = best, best.usd_per_hour
+        return best
 
     def _chosen(self) -> tuple[int, int | None]:
         m = self.model
