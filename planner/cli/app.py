@@ -10,6 +10,8 @@ from planner import __version__
 from planner.cli.catalog import catalog
 from planner.cli.check import check
 from planner.cli.explain import explain
+from planner.cli.fit import fit
+from planner.cli.init import init
 from planner.cli.rules import rules
 from planner.cli.schema import schema
 from planner.cli.solve import solve
@@ -38,5 +40,5 @@ def planner(
     """Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose."""
 
 
-for command in (solve, check, explain, catalog, rules, schema):
+for command in (solve, check, explain, fit, init, catalog, rules, schema):
     app.command()(command)

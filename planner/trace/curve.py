@@ -64,6 +64,12 @@ class HitCurve:
         top = max(1, self.saturation_blocks)
         return np.unique(np.rint(np.geomspace(1, top, points)).astype(np.int64))
 
+    def even_rates(self, points: int) -> Ints:
+        """Capacities at which the hit tokens first reach evenly spaced levels."""
+        levels = np.linspace(0, float(self.hit_tokens[-1]), points + 1)[1:]
+        own = np.searchsorted(self.hit_tokens, levels, side="left")
+        return np.unique(np.rint(np.maximum(1, own) / self.sample_rate).astype(np.int64))
+
 
 def hit_curve(trace: Trace, runs: Runs | None = None, counted: slice | None = None) -> HitCurve:
     """The curve of a trace; ``counted`` limits what is counted (not what is touched) to some of its requests.

@@ -58,8 +58,8 @@ def _reuse_notes(study: TraceStudy) -> list[str]:
     table = study.laws[0]
     kinds = study.classes
     return [
-        f"# Unlimited cache: {study.curve.ceiling:.4%} of the prompt tokens hit. In scenario terms: the reusable",
-        f"# tokens of a class are resident with probability {kinds.hit_probability:.4f}; both give the same hit tokens.",
+        f"# Unlimited cache: {study.curve.ceiling:.4%} of the prompt tokens hit. In a scenario's terms: the",
+        f"# reusable tokens are resident with probability {kinds.hit_probability:.4f}; both give the same hit tokens.",
         f"# The table is within {table.largest_residual_points:.2f} points of the exact curve.",
         *[line for note in study.stationarity.warnings for line in _wrapped(note)],
     ]

@@ -15,7 +15,7 @@ from planner.trace.curve import HitCurve
 from planner.trace.records import Floats
 
 TABLE_POINTS = 16
-CANDIDATES = 180
+CANDIDATES = 120  # of each kind
 FIT_POINTS = 200
 FIT_FROM = 1e-3  # of the saturation capacity
 POOR_POINTS = 2.0  # percentage points: beyond, a law is said not to hold
@@ -117,9 +117,10 @@ def fit_hill(curve: HitCurve) -> LawFit:
 def fit_table(curve: HitCurve, points: int = TABLE_POINTS) -> LawFit:
     """The piecewise-linear curve with so many points that comes closest, in its largest error, to the whole one.
 
-    Points are curve points, so they crowd where it bends; the search is exact over ``CANDIDATES`` capacities.
+    Points are curve points, so they crowd where it bends; the search is exact over capacities spread evenly in their
+    logarithm and others spread evenly in their hit rate.
     """
-    blocks = curve.grid(CANDIDATES)
+    blocks = np.union1d(curve.grid(CANDIDATES), curve.even_rates(CANDIDATES))
     x = np.concatenate(([0.0], blocks)) * curve.block_tokens
     y = np.concatenate(([0.0], curve.rates(blocks)))
     chosen = _best_knots(x, y, min(points, len(blocks)))
