@@ -54,10 +54,12 @@ class PlannerError(Exception):
     """Any failure that the planner explains; the command line ends with ``exit_code``."""
 
     exit_code = 3
+    code = "failed"  # of a plain message
 
-    def __init__(self, *diagnostics: Diagnostic) -> None:
-        """Keep the diagnostics in the order of their place in the file."""
-        self.diagnostics: tuple[Diagnostic, ...] = tuple(sorted(diagnostics, key=_by_place))
+    def __init__(self, *diagnostics: Diagnostic | str) -> None:
+        """Keep the diagnostics in the order of their place in the file; a text is one without a place."""
+        given = (Diagnostic(self.code, d) if isinstance(d, str) else d for d in diagnostics)
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(sorted(given, key=_by_place))
         super().__init__(render_diagnostics(self.diagnostics))
 
 
@@ -65,18 +67,21 @@ class InputError(PlannerError):
     """The input is wrong: a scenario, a catalog name, an option."""
 
     exit_code = 2
+    code = "input"
 
 
 class InfeasibleError(PlannerError):
     """The input is right, and no design keeps its promises."""
 
     exit_code = 1
+    code = "infeasible"
 
 
 class GaveUpError(PlannerError):
     """A limit was hit before there was any plan, or something internal failed."""
 
     exit_code = 3
+    code = "gave-up"
 
 
 def _by_place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:

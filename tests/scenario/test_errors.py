@@ -17,6 +17,11 @@ def test_exit_codes() -> None:
     assert [e.exit_code for e in (InfeasibleError, InputError, GaveUpError, PlannerError)] == [1, 2, 3, 3]
 
 
+def test_a_plain_message_is_a_diagnostic_too() -> None:
+    assert GaveUpError("no plan in time").diagnostics == (Diagnostic("gave-up", "no plan in time"),)
+    assert [e("m").diagnostics[0].code for e in (InputError, InfeasibleError)] == ["input", "infeasible"]
+
+
 def test_diagnostics_are_sorted_by_place() -> None:
     late = Diagnostic("a", "late", Span("f", 9, 1))
     early = Diagnostic("b", "early", Span("f", 2, 5))
