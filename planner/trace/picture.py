@@ -59,7 +59,7 @@ class Panel:
 
     def frame(self, title: str) -> list[str]:
         """Title, axes and grid."""
-        out = [_text(self.left, self.above - 26, title, weight=True)]
+        out = [_text(self.left, self.above - 18, title, weight=True)]
         for power in range(int(np.ceil(np.log10(self.low))), int(np.floor(np.log10(self.high))) + 1):
             at = self.x(10.0**power)
             out += [
@@ -86,7 +86,7 @@ def study_svg(study: TraceStudy) -> str:
     ceiling = f"{100 * study.curve.ceiling:.1f} % of the prompt tokens hit an unlimited cache"
     title = f"{names} · {study.requests:,} requests · {ceiling}"
     body = [
-        _text(60, 24, title, weight=True),
+        _text(60, 20, title, soft=True),
         *_fits(study, left),
         *_windows(study, middle),
         *_gap_bars(study, 860.0),
@@ -146,7 +146,7 @@ def _windows(study: TraceStudy, panel: Panel) -> list[str]:
 
 def _gap_bars(study: TraceStudy, left: float) -> list[str]:
     """Share of hits by the time since the last use."""
-    out = [_text(left, 44, "Hits by time since the last use", weight=True)]
+    out = [_text(left, 52, "Hits by time since the last use", weight=True)]
     shares = study.gaps.shares
     largest = max([share for _, _, share in shares] + [1e-9])
     for i, (low, high, share) in enumerate(shares):
