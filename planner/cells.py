@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from planner.derive import Candidates, DecodeOption, Design, candidates
+from planner.derive import candidates
+from planner.designs import Candidates, DecodeOption, Design
 from planner.evaluate import evaluate
 from planner.milp.repair import Answer, repaired, without_idle_tiers
 from planner.physics.system import System
@@ -135,18 +136,3 @@ def solve_cell(
             proof.best, proof.cost = simplest.best, simplest.best.usd_per_hour
     proof.seconds = time.perf_counter() - started
     return result
-
-
-def fractional_cost(system: System, architecture: Architecture, tiered: bool, settings: SolveSettings) -> float:
-    """Least cost in dollars per hour when instance counts may be fractions (infinite where nothing fits)."""
-    from planner.milp.solve import Prover, SolverOptions
-
-    simplest = SimplestPlans(system)
-    whole = candidates(system, architecture, tiered, judge=simplest.cost)
-    if not whole.designs or simplest.best is None:
-        return math.inf
-    limit = simplest.best.usd_per_hour + 16 * system.gpu_usd_per_hour
-    found = candidates(system, architecture, tiered, usd_limit=limit, fractional=True)
-    options = SolverOptions(settings.gap, settings.presolve, settings.random_seed, relaxed=True)
-    proof = Prover(found, simplest.best.usd_per_hour, options, settings.stop).prove(deadline=settings.deadline)
-    return min(proof.bound, simplest.best.usd_per_hour)

@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace as with_fields
 
-from planner.cells import CellResult, SolveSettings, fractional_cost, solve_cell
+from planner.cells import CellResult, SolveSettings, solve_cell
+from planner.fractional import fractional_cost
 from planner.physics.system import System
 from planner.plan import Architecture, Evaluation, Limit, LoadPoint, Verdict
 from planner.scenario import replace
@@ -51,7 +52,7 @@ def verdict(system: System, cells: Mapping[tuple[Architecture, bool], CellResult
         missing = [f"{a}{' with tiers' if t else ' without tiers'}" for a, t in KEYS if not math.isfinite(costs[a, t])]
         text = "not comparable: no plan exists for " + " and for ".join(missing)
         return Verdict("inconclusive", None, None, None, None, (), (), (), text)
-    points = _load_points(system, settings, amount, costs)
+    points = _load_points(system, cells, settings, amount)
     limits = _limits(system, cells, settings)
     word = _word(system, cells, points, amount)
     base = costs[KEYS[0]]
@@ -62,14 +63,14 @@ def verdict(system: System, cells: Mapping[tuple[Architecture, bool], CellResult
 
 
 def _load_points(
-    system: System, settings: SolveSettings, amount: float, costs: Costs
+    system: System, cells: Mapping[tuple[Architecture, bool], CellResult], settings: SolveSettings, amount: float
 ) -> tuple[LoadPoint, ...]:
     points = [LoadPoint(1.0, amount)]
     for factor in LOAD_FACTORS:
         there = at_load(system, factor)
         found = {key: solve_cell(there, *key, settings).proof.cost for key in KEYS}
         points.append(LoadPoint(factor, interaction(found)))
-    fractions = {key: fractional_cost(system, *key, settings) for key in KEYS}
+    fractions = {key: fractional_cost(cell.candidates, cell.proof.cost, key[1]) for key, cell in cells.items()}
     points.append(LoadPoint(1.0, interaction(fractions), fractional=True))
     return tuple(sorted(points, key=lambda p: (p.fractional, p.load_factor)))
 

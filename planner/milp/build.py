@@ -10,11 +10,11 @@ from planner.milp.data import ModelData
 from planner.milp.rules import RULES, objective
 
 
-def build(c: ModelData, relaxed: bool = False) -> Any:
-    """The model of ``c``; ``relaxed`` lets design and pool choices be fractions (instance counts in fractions)."""
+def build(c: ModelData) -> Any:
+    """The model of ``c``."""
     m = pyo.ConcreteModel(name="planner")
     _add_sets(m, c)
-    _add_variables(m, c, relaxed)
+    _add_variables(m, c)
     for entry in RULES:
         setattr(m, entry.name, _constraint(m, c, entry))
     m.law_cuts = pyo.ConstraintList()
@@ -37,10 +37,9 @@ def _add_sets(m: Any, c: ModelData) -> None:
     m.LAWGROUP = [(level, j, g) for level in c.law_levels for j in c.parts for g in range(len(c.groups))]
 
 
-def _add_variables(m: Any, c: ModelData, relaxed: bool) -> None:
-    choice = {"domain": pyo.NonNegativeReals, "bounds": (0, 1)} if relaxed else {"domain": pyo.Binary}
-    m.use = pyo.Var(m.DESIGN, **choice)
-    m.decode = pyo.Var(m.DECODE, **choice)
+def _add_variables(m: Any, c: ModelData) -> None:
+    m.use = pyo.Var(m.DESIGN, domain=pyo.Binary)
+    m.decode = pyo.Var(m.DECODE, domain=pyo.Binary)
     tier_part = [(t, j) for t in m.TIER for j in m.PART]
     tops = [law.top for law in c.system.laws]
     m.capacity = pyo.Var(tier_part, domain=pyo.NonNegativeReals)

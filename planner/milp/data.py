@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from planner.derive import Candidates, Design, RoleSet
+from planner.designs import Candidates, Design, RoleSet
 from planner.physics.reuse import Law
 from planner.physics.system import System
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from planner.derive import DecodeOption, Design, HitsNeeded
+from planner.designs import DecodeOption, Design, HitsNeeded
 from planner.physics.system import System
 from planner.plan import Decision
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from planner.derive import Candidates
+from planner.designs import Candidates
 from planner.errors import GaveUpError
 from planner.evaluate import evaluate
 from planner.milp.build import add_cut, build
@@ -50,7 +50,6 @@ class SolverOptions:
     gap: float = 1e-4
     presolve: str = "choose"
     random_seed: int = 0
-    relaxed: bool = False
 
 
 class Prover:
@@ -66,7 +65,7 @@ class Prover:
         self.options = options
         self.data = ModelData(candidates, usd_scale)
         self.stop = stop
-        self.model = build(self.data, options.relaxed)
+        self.model = build(self.data)
         self.solver = Solver(self.model, options, stop)
         self.excluded: list[tuple[int, int | None]] = []
         self.unexplained = math.inf  # bound at which the judge rejected a design: nothing is proven beyond it
@@ -88,9 +87,7 @@ class Prover:
             proof.bound = max(proof.bound, min(outcome.bound * self.data.usd_unit, self.unexplained))
             if outcome.stopped:
                 proof.interrupted = outcome.stopped
-            if not outcome.has_answer or self.options.relaxed:
-                if self.options.relaxed and outcome.has_answer and not outcome.stopped and self._refine():
-                    continue
+            if not outcome.has_answer:
                 break
             judged = self._judge(proof)
             if proof.gap <= self.options.gap or outcome.stopped:
@@ -181,10 +178,8 @@ class Prover:
             k = float(m.law_capacity[level, j, g, s].value or 0.0)
             hits = float(m.law_hits[level, j, g, s].value or 0.0)
             on = c.piece_on(m, level, j, g, s)
-            share = float(on if isinstance(on, float) else _value(on))
-            if share < 1e-6:
+            if (on if isinstance(on, float) else _value(on)) < 0.5:
                 continue
-            k, hits = k / share, hits / share
             true = law.hit_rate(k * c.unit) if k > 0 else law.base
             if hits > true + LAW_TOLERANCE:
                 found.append(min(max(k, segment.lo), segment.hi))
@@ -207,7 +202,7 @@ class Prover:
     def _rebuild(self) -> None:
         from planner.milp.highs import Solver
 
-        self.model = build(self.data, self.options.relaxed)
+        self.model = build(self.data)
         self.solver = Solver(self.model, self.options, self.stop)
         for q, d in self.excluded:
             self._exclude(q, d)

@@ -100,9 +100,13 @@ def service_cv2(shares: Sequence[float], miss_s: Sequence[float], hit_s: Sequenc
     mean1 = sum(p * s for p, s in zip(shares, hit_s, strict=True))
     sq0 = sum(p * (1 + c * c) * s * s for p, s, c in zip(shares, miss_s, cvs, strict=True))
     sq1 = sum(p * (1 + c * c) * s * s for p, s, c in zip(shares, hit_s, cvs, strict=True))
+    slope = mean1 - mean0  # the ratio has one peak in h: only its neighbours on the grid and the ends can be largest
+    peak = 0.0
+    if slope and sq1 != sq0:
+        peak = 100 * ((sq1 - sq0) * mean0 - 2 * slope * sq0) / ((sq1 - sq0) * slope)
+    near = min(max(math.floor(peak), 0), 99) if math.isfinite(peak) else 0
     worst = 0.0
-    for i in range(101):
-        h = i / 100
+    for h in (0.0, near / 100, (near + 1) / 100, 1.0):
         mean = mean0 + h * (mean1 - mean0)
         if mean > 0:
             worst = max(worst, (sq0 + h * (sq1 - sq0)) / (mean * mean) - 1)

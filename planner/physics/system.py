@@ -117,6 +117,18 @@ class System:
             getattr(scenario, part) is getattr(like.scenario, part) for part in ("model", "hardware", "engine")
         ):
             self.__dict__["configs"] = like.configs
+            if self._same_service(like):
+                self._services = like._services
+
+    def _same_service(self, like: System) -> bool:
+        """Whether service times are those of ``like``: they depend on tokens, shares, tiers and transfer, not on load."""
+        mine = [(k.share, k.prompt, k.reusable, k.output, k.cv) for k in self.classes]
+        return (
+            mine == [(k.share, k.prompt, k.reusable, k.output, k.cv) for k in like.classes]
+            and self.scenario.deployment is like.scenario.deployment
+            and self.scenario.tiers is like.scenario.tiers
+            and self.scenario.workload.arrival_cv == like.scenario.workload.arrival_cv
+        )
 
     @cached_property
     def configs(self) -> tuple[EngineConfig, ...]:

@@ -1,0 +1,120 @@
+"""Candidate designs as plain numbers: what enumeration produces and the optimisation model chooses from.
+
+A *design* is one prefill option (configuration, count, and batch where it also decodes) with one role per tier. For
+each design the TTFT, queue and decode limits become one number per load row: the hits it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from planner.physics.reuse import Law
+from planner.physics.system import Service, System, Tier
+from planner.physics.timing import EngineConfig
+from planner.plan import Architecture, Role
+
+
+@dataclass(frozen=True)
+class RoleSet:
+    """One role per listed tier; ``staged_in(t)`` is the tier that a prefetch tier is pulled up to."""
+
+    roles: tuple[Role, ...]
+
+    @cached_property
+    def sync(self) -> tuple[int, ...]:
+        """Tiers on the critical path."""
+        return tuple(t for t, r in enumerate(self.roles) if r == "sync")
+
+    @cached_property
+    def used(self) -> tuple[int, ...]:
+        """Tiers with capacity."""
+        return tuple(t for t, r in enumerate(self.roles) if r != "unused")
+
+    def staged_in(self, tier: int) -> int | None:
+        """The next faster synchronous tier, where a prefetch tier's KV waits; None for other roles."""
+        if self.roles[tier] != "prefetch":
+            return None
+        return max(t for t in self.sync if t < tier)
+
+    def label(self, tiers: Sequence[Tier]) -> str:
+        """Readable name, e.g. ``dram sync, nvme prefetch``."""
+        used = [f"{tiers[t].name} {self.roles[t]}" for t in self.used]
+        return ", ".join(used) or "no tier"
+
+
+def role_sets(tiers: Sequence[Tier], allowed: bool = True) -> tuple[RoleSet, ...]:
+    """Every legal assignment: once a tier is prefetch every slower one in use is, and a faster one must be sync.
+
+    >>> len(role_sets([]))
+    1
+    """
+    choices = [("unused", *t.roles) if allowed else ("unused",) for t in tiers]
+    out = []
+    for roles in product(*choices):
+        used = [r for r in roles if r != "unused"]
+        if used == sorted(used, key=("sync", "prefetch").index) and used[:1] != ["prefetch"]:
+            out.append(RoleSet(roles))  # type: ignore[arg-type]
+    return tuple(out)
+
+
+@dataclass(frozen=True)
+class PrefillOption:
+    """A pool that prefills: ``instances`` of ``config`` (with ``batch`` where it also decodes)."""
+
+    config: EngineConfig
+    instances: int
+    batch: int | None
+    gpus: int
+    billed_gpus: float
+    nodes: float
+    hbm_bytes: float
+    service: Service
+    laws: tuple[Law, ...]
+
+
+@dataclass(frozen=True)
+class DecodeOption:
+    """A pool that only generates."""
+
+    config: EngineConfig
+    batch: int
+    instances: int
+    gpus: int
+    billed_gpus: float
+    nodes: float
+
+
+@dataclass(frozen=True)
+class HitsNeeded:
+    """One load row: ``sum_j weights[j] * e_j >= need``, from ``load(e) <= admissible`` divided by the load hits save."""
+
+    weights: tuple[float, ...]
+    need: float
+
+
+@dataclass(frozen=True)
+class Design:
+    """A prefill option with one role per tier; ``rows`` are what its hits must reach."""
+
+    prefill: PrefillOption
+    roles: RoleSet
+    rows: tuple[HitsNeeded, ...]
+    usd_floor: float  # no plan of this design costs less
+
+    @cached_property
+    def need(self) -> float:
+        """The largest need over load rows (meaningful with one partition)."""
+        return max(0.0, *(r.need for r in self.rows))
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Numbers only: what the optimisation model is built from."""
+
+    system: System
+    architecture: Architecture
+    designs: tuple[Design, ...]
+    decodes: tuple[DecodeOption, ...]
