@@ -91,7 +91,7 @@ def rendered(found: PlanSet, format_: Format | None, output: Path | None, plan_f
     if kind == Format.json:
         return plan_file
     if kind == Format.csv:
-        from planner.report.data import to_csv
+        from planner.report.csv_rows import to_csv
 
         return to_csv(found)
     if kind == Format.md:

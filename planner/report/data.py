@@ -1,4 +1,4 @@
-"""The plan file and its relatives: JSON, CSV and Markdown of a :class:`~planner.plan.PlanSet`.
+"""The plan file: a :class:`~planner.plan.PlanSet` as JSON.
 
 Units are the ones that people read: ms, GB, dollars per hour. The JSON keys are a stable interface
 (``schema_version`` says which); keys may be added, never renamed.
@@ -6,10 +6,9 @@ Units are the ones that people read: ms, GB, dollars per hour. The JSON keys are
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,6 +29,7 @@ from planner.units import milliseconds, to_gb
 
 SCHEMA_VERSION = 1
 Data = dict[str, Any]
+_NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
 
 
 def to_json(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None) -> str:
@@ -38,8 +38,13 @@ def to_json(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None) -> str
 
 
 def dumps(data: Mapping[str, Any]) -> str:
-    """JSON for people and programs: indented, UTF-8, never NaN or Infinity (they become null)."""
-    return json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """JSON for people, programs and terminals: indented, no NaN (it becomes null), invisible characters escaped."""
+    text = json.dumps(_finite(data), indent=2, ensure_ascii=False, allow_nan=False)
+    return _NOT_ASCII.sub(_visible, text) + "\n"
+
+
+def _visible(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
 def plan_file(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None) -> Data:
@@ -247,49 +252,3 @@ def _verdict(verdict: Verdict) -> Data:
         ],
         "explanation": verdict.explanation,
     }
-
-
-def to_csv(plan_set: PlanSet) -> str:
-    """One row per plan, one column per figure; tiers in the scenario's order."""
-    rows = [_row(plan) for plan in plan_set.plans]
-    columns = list(dict.fromkeys(column for row in rows for column in row)) or ["rank"]
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([_inert(column) for column in columns])
-    for row in rows:
-        writer.writerow([_inert(row.get(column)) for column in columns])
-    return stream.getvalue()
-
-
-def _row(plan: Plan) -> Data:
-    found = plan.evaluation
-    row: Data = {
-        "rank": plan.rank,
-        "architecture": found.decision.architecture,
-        "usd_per_hour": found.usd_per_hour,
-        "usd_per_million_tokens": found.usd_per_million_tokens,
-    }
-    for name, pool in (("prefill", found.prefill), ("decode", found.decode)):
-        row[f"{name}_parallelism"] = pool.parallelism if pool else None
-        row[f"{name}_instances"] = pool.instances if pool else None
-        row[f"{name}_gpus"] = pool.gpus if pool else None
-    row["batch"] = found.decode.batch if found.decode else found.prefill.batch
-    for tier in found.tiers:
-        row[f"{tier.name}_role"] = tier.role
-        row[f"{tier.name}_capacity_gb"] = to_gb(tier.capacity_bytes)
-        row[f"{tier.name}_hit_rate"] = tier.hit_rate
-    row["effective_hit_rate"] = found.effective_hit_rate
-    row["tpot_ms"] = milliseconds(found.tpot_s)
-    row["ttft_ms"] = milliseconds(max((p.total_s for p in found.paths if p.in_use), default=math.nan))
-    row["binding"] = " ".join(found.binding)
-    row["differs_by"] = "; ".join(plan.differs_by)
-    return row
-
-
-def _inert(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return "'" + value
-    return value

@@ -29,7 +29,7 @@ def kv_steps(system: System) -> Iterator[Step]:
         yield Step("κ", "2 · layers · kv_heads · head_dim · bytes", numbers, kappa, "B/token")
     for k in system.classes:
         for name, tokens in (("L", k.prompt), ("P", k.reusable)):
-            numbers = f"{tokens} · {plain(kappa)}"
+            numbers = f"{tokens} · {plain(kappa)} / 10^9"
             yield Step(f"KV of {name}, {k.name}", f"{name} · κ", numbers, tokens * kappa, "bytes")
 
 

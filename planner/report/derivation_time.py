@@ -72,18 +72,17 @@ def _wait_steps(
     ca, spread = system.scenario.workload.arrival_cv, service.variability
     numbers = f"({plain(ca)}^2 + {plain(2 * spread - ca * ca)}) / 2"
     yield Step("v, variability", "(ca² + cs²) / 2, cs² the largest over hit rates", numbers, spread, "")
-    slack = 1 - system.percentile
-    if chance <= slack:
-        yield Step(
-            f"W, wait at p{100 * system.percentile:g}", f"0, as C ≤ 1 - {plain(system.percentile)}", "", wait, "s"
-        )
+    slack, name = 1 - system.percentile, f"W, wait at p{100 * system.percentile:g}"
+    if chance <= slack or share >= servers:
+        full = "without end, as the load exceeds the servers"
+        yield Step(name, full if share >= servers else f"0, as C ≤ 1 - {system.percentile:g}", "", wait, "s")
         return
     numbers = (
         f"log({plain(chance)} / {plain(slack)}) · ({plain(share)} / {plain(rate)}) · {plain(spread)}"
         f" / ({servers} - {plain(share)})"
     )
     formula = "log(C / (1 - p)) · (a / λ) · v / (s - a)"
-    yield Step(f"W, wait at p{100 * system.percentile:g}", formula, numbers, wait, "s")
+    yield Step(name, formula, numbers, wait, "s")
 
 
 def path_steps(system: System, found: Evaluation) -> Iterator[Step]:
@@ -139,9 +138,17 @@ def decode_steps(system: System, found: Evaluation) -> Iterator[Step]:
         share = 1.0 - max(steps) / found.tpot_s if math.isfinite(found.tpot_s) else 1.0
         yield Step("ρ, prefill's share of time", "offered load of pure prefill / (n · ways)", "", share, "share")
         mean = pool.concurrency or mean
-    numbers = f"{plain(max(steps))} / (1 - {plain(share)})"
+    numbers = f"{plain(max(steps))} / (1 - {plain(share)})" if share < 1 else ""
     yield Step("TPOT", "largest step / (1 - ρ)", numbers, found.tpot_s, "s", system.tpot_s, "slo.tpot_ms")
+    yield _slots(system, found, mean)
+
+
+def _slots(system: System, found: Evaluation, mean: float) -> Step:
+    """Slots at the percentile; a pool that only decodes needs whole ones."""
+    pool = found.decode or found.prefill
     numbers = f"{plain(mean)} + {plain(system.z)} · √{plain(mean)}"
-    needed = pool.slots_needed or 0.0
-    have = float(pool.instances * batch)
-    yield Step("slots needed", "m / (1 - ρ), + z · √ of it", numbers, needed, "sequences", have, "n · b")
+    formula = "y + z · √y, y = m / (1 - ρ)"
+    if found.decode is not None:
+        formula, numbers = "ceil(m + z · √m)", f"ceil({numbers})"
+    have = float(pool.instances * (pool.batch or 1))
+    return Step("slots needed", formula, numbers, pool.slots_needed or 0.0, "sequences", have, "n · b")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.plan import Evaluation, PlanSet
+from planner.report.combining import verdict_sentence
 from planner.report.format import (
     ABSENT,
     joined,
@@ -19,7 +20,7 @@ from planner.report.format import (
     usd,
     usd_per_mtok,
 )
-from planner.report.sections import pool, verdict_sentence
+from planner.report.sections import pool
 from planner.report.table import certificate_line, design, saving
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>#|~&!"})

@@ -75,17 +75,29 @@ def _bad(path: Path, why: str) -> InputError:
 def _decision(data: Mapping[str, Any]) -> Decision:
     return Decision(
         architecture=data["architecture"],
-        prefill_config=data["prefill_config"],
-        prefill_instances=int(data["prefill_instances"]),
-        batch=data["batch"],
-        decode_config=data["decode_config"],
-        decode_instances=int(data["decode_instances"]),
-        decode_batch=data["decode_batch"],
+        prefill_config=_text(data["prefill_config"]),
+        prefill_instances=_count(data["prefill_instances"]),
+        batch=None if data["batch"] is None else _count(data["batch"]),
+        decode_config=None if data["decode_config"] is None else _text(data["decode_config"]),
+        decode_instances=_count(data["decode_instances"]),
+        decode_batch=None if data["decode_batch"] is None else _count(data["decode_batch"]),
         roles=tuple(data["roles"]),
         capacity_bytes=tuple(tuple(float(part) * GB for part in tier) for tier in data["capacity_gb"]),
         hbm_bytes=tuple(float(part) * GB for part in data["hbm_gb"]),
         hits=tuple(tuple(float(part) for part in level) for level in data["hits"]),
     )
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, int) and 0 <= value <= 1_000_000:
+        return value
+    raise ValueError("decision (a count is no count)")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError("decision (a name is no name)")
 
 
 def _check_shape(decision: Decision, scenario: Scenario) -> None:
@@ -95,5 +107,9 @@ def _check_shape(decision: Decision, scenario: Scenario) -> None:
     rows = {len(row) for row in (*decision.capacity_bytes, *decision.hits)} | {parts}
     if shapes != [tiers] * 3 or len(rows) != 1 or decision.prefill_instances < 1:
         raise ValueError("decision (its shape is not the scenario's)")
-    if (decision.architecture == "colocated") != (decision.decode_config is None):
+    colocated = decision.architecture == "colocated"
+    counted = decision.batch if colocated else decision.decode_batch and decision.decode_instances
+    if decision.architecture not in ("colocated", "disaggregated") or colocated != (decision.decode_config is None):
         raise ValueError("decision.architecture")
+    if not counted or not set(decision.roles) <= {"unused", "sync", "prefetch"}:
+        raise ValueError("decision (a batch, a count or a role)")

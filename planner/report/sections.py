@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planner.plan import Evaluation, LoadPoint, Plan, PlanSet, Pool, TierUse, TtftPath, Verdict
+from planner.plan import Evaluation, Plan, PlanSet, Pool, TierUse, TtftPath
 from planner.report.format import (
     ABSENT,
-    joined,
     ms,
     number,
     percent,
@@ -16,7 +15,6 @@ from planner.report.format import (
     safe,
     size,
     unit_price,
-    usd,
     usd_per_mtok,
 )
 from planner.report.grid import INDENT, Column, grid, paragraph
@@ -108,7 +106,7 @@ def pools(found: Evaluation) -> list[str]:
     """What each pool runs and how busy it is, and which promises hold the plan where it is."""
     named = [("prefill" if found.decode else "prefill and decode", found.prefill)]
     named += [("decode", found.decode)] if found.decode else []
-    titles = ["", "instances", "GPUs", "nodes", "prefill load", "busiest", "batch", "slots used", "TPOT"]
+    titles = ["", "instances", "GPUs", "nodes", "prefill load", "busy", "batch", "slots used", "TPOT"]
     columns = [Column(t, "left" if n < 2 else "right", wrap=n == 1) for n, t in enumerate(titles)]
     lines = grid(columns, [_pool_cells(name, one) for name, one in named]).lines
     binding = ", ".join(safe(rule, 40) for rule in found.binding)
@@ -204,85 +202,6 @@ def pool(one: Pool) -> str:
     return f"{one.instances}×{one.gpus_per_instance} {safe(one.parallelism, _NAME)}"
 
 
-def cells(plan_set: PlanSet) -> list[str]:
-    """The four cells in dollars per hour, and what combining does."""
-    if not any(cell.evaluation for cell in plan_set.cells):
-        return []
-    price = _prices(plan_set)
-    columns = [
-        Column(""),
-        Column("without tiers", "right"),
-        Column("with tiers", "right"),
-        Column("tiers save", "right"),
-    ]
-    rows = []
-    for architecture in dict.fromkeys(cell.architecture for cell in plan_set.cells):
-        pair = [price.get((architecture, tiered)) for tiered in (False, True)]
-        save = percent(1.0 - pair[1] / pair[0], 1) if pair[0] and pair[1] is not None else ABSENT
-        rows.append([architecture, *("not possible" if p is None else f"{usd(p)}/h" for p in pair), save])
-    lines = grid(columns, rows).lines
-    lines += _impossible_cells(plan_set)
-    return lines + (_verdict(plan_set, plan_set.verdict) if plan_set.verdict else [])
-
-
-def _impossible_cells(plan_set: PlanSet) -> list[str]:
-    """Why a cell is empty, said once for all cells with the same reason."""
-    names: dict[str, list[str]] = {}
-    for cell in plan_set.cells:
-        if cell.evaluation is None and cell.why_not:
-            names.setdefault(cell.why_not, []).append(
-                f"{cell.architecture} {'with' if cell.tiered else 'without'} tiers"
-            )
-    return [
-        line
-        for reason, which in names.items()
-        for line in paragraph(f"{', '.join(which)}: {safe(reason, 300)}", hang=2)
-    ]
-
-
-def verdict_sentence(plan_set: PlanSet) -> str:
-    """The word, the amount that the shown cells give, what limits it, and why."""
-    found = plan_set.verdict
-    if found is None:
-        return ""
-    bound = joined(f"{kind}-bound" for kind in found.limited_by)
-    head = joined([f"{found.word}{_amount(found, _prices(plan_set))}", bound])
-    return f"{head}\n{safe(found.explanation, 600)}" if found.explanation else head
-
-
-def _prices(plan_set: PlanSet) -> dict[tuple[str, bool], float]:
-    return {(c.architecture, c.tiered): c.evaluation.usd_per_hour for c in plan_set.cells if c.evaluation}
-
-
-def _verdict(plan_set: PlanSet, found: Verdict) -> list[str]:
-    """The verdict, how firm it is, and the re-solves that name the limit."""
-    lines = paragraph(verdict_sentence(plan_set))
-    if found.points:
-        lines += paragraph("interaction by load: " + joined(_point(point) for point in found.points), hang=2)
-    for limit in found.limits:
-        cost = f" ({usd(limit.usd_per_hour)}/h)" if limit.usd_per_hour is not None else ""
-        became = f"{safe(limit.relaxation, 120)}: {safe(limit.becomes, 200)}{cost}"
-        lines += paragraph(f"{limit.kind}: with {became}", hang=2)
-    return lines
-
-
-def _amount(found: Verdict, price: dict[tuple[str, bool], float]) -> str:
-    if found.interaction_usd_per_hour is None:
-        return ""
-    signs = {("colocated", False): -1, ("colocated", True): 1, ("disaggregated", False): 1, ("disaggregated", True): -1}
-    shown = sum(sign * round(price[key], 2) for key, sign in signs.items()) if signs.keys() <= price.keys() else None
-    amount = found.interaction_usd_per_hour if shown is None else shown
-    if abs(amount) < 0.005:
-        return ": together they save what they save apart"
-    return f": together they save {usd(abs(amount))}/h {'more' if amount > 0 else 'less'} than the two apart"
-
-
-def _point(point: LoadPoint) -> str:
-    amount = point.interaction_usd_per_hour
-    shown = ABSENT if amount is None else f"{usd(amount, signed=True)}/h"
-    return f"×{point.load_factor:g}{' in fractional instances' if point.fractional else ''} {shown}"
-
-
 def notes(plan_set: PlanSet) -> list[str]:
     """Estimates that the first plan rests on, and the defaults behind it."""
     found = plan_set.plans[0].evaluation.notes if plan_set.plans else ()
@@ -291,8 +210,15 @@ def notes(plan_set: PlanSet) -> list[str]:
 
 
 def _defaults(defaults: Sequence[tuple[str, str]]) -> list[str]:
-    shown: Iterable[str] = (f"{safe(key, 60)} {safe(value, 30)}" for key, value in defaults[:_DEFAULTS_SHOWN])
+    """The defaults in short, those that decide most first."""
+    ordered = sorted(defaults, key=lambda one: _rank_of_section(one[0]))
+    shown: Iterable[str] = (f"{safe(key, 60)} {safe(value, 30)}" for key, value in ordered[:_DEFAULTS_SHOWN])
     more = len(defaults) - _DEFAULTS_SHOWN
     rest = f" and {more} more, all in the plan file" if more > 0 else ""
     plural = "value is a catalog default" if len(defaults) == 1 else "values are catalog defaults"
     return paragraph(f"* {len(defaults)} {plural}: {', '.join(shown)}{rest}", hang=2)
+
+
+def _rank_of_section(key: str) -> int:
+    order = ("prices", "hardware", "tiers", "engine.timing", "slo", "deployment", "read", "workload.prefetch", "engine")
+    return next((n for n, start in enumerate(order) if key.startswith(start)), len(order))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.plan import Certificate, Evaluation, Plan, PlanSet, Pool, TierUse
-from planner.report import sections
+from planner.report import combining, sections
 from planner.report.format import joined, percent, safe, seconds_text, size, usd, usd_per_mtok
 from planner.report.grid import paragraph
 
@@ -42,7 +42,7 @@ def to_table(plan_set: PlanSet, colour: bool = False) -> str:
         lines += _section("Ranked plans", sections.ranking(plan_set.plans))
     else:
         lines += _nothing_fits(plan_set)
-    lines += _section("Do tiers and disaggregation add up?", sections.cells(plan_set))
+    lines += _section("Do tiers and disaggregation add up?", combining.cells(plan_set))
     lines += _section("Notes", sections.notes(plan_set), tone="quiet")
     return "\n".join(_painted(line) if colour else line.text for line in lines) + "\n"
 

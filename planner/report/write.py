@@ -134,6 +134,7 @@ _REASONS = {
     errno.ENOSPC: "no space left on the disk",
     errno.EDQUOT: "the disk quota is used up",
     errno.EIO: "the disk reports an error",
+    errno.EBADF: "it is closed",
     errno.EPIPE: "its reader closed it before the end",
     errno.EACCES: "no permission to write there",
     errno.EPERM: "no permission to write there",
@@ -144,7 +145,7 @@ _REASONS = {
     errno.EEXIST: "a part of the path is a file, not a folder",
     errno.ENAMETOOLONG: "the path is too long",
 }
-_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE)  # the rest is a path badly chosen
+_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE, errno.EBADF)  # the rest is a path badly chosen
 
 
 def cannot_write(what: str, error: OSError) -> PlannerError:
@@ -162,7 +163,7 @@ def to_stdout(text: str) -> None:
         PlannerError: stdout is closed or its disk is full.
     """
     if sys.stdout is None:
-        raise cannot_write("to stdout", OSError(errno.EBADF, "it is closed"))
+        raise cannot_write("to stdout", OSError(errno.EBADF, os.strerror(errno.EBADF)))
     try:
         sys.stdout.write(_encodable(text, sys.stdout.encoding))
     except OSError as error:

@@ -104,13 +104,13 @@ def colocated(instances: int = 7, dram_gb: float = 0.0) -> Evaluation:
         usd_per_hour=total,
         usd_per_million_tokens=total / TOKENS_PER_HOUR * 1e6,
         costs=tuple(costs),
-        prefill=Pool(instances, 8, "tp8·dp1·ep8", instances, 8 * instances, 8.0 * instances, 3.9, float(instances), 0.61,
-                     64, 0.0558, 190.0, 240.0, 2.6e12),
+        prefill=Pool(instances, 8, "tp8·dp1·ep8", instances, 8 * instances, 8.0 * instances, 3.9, float(instances),
+                     0.61, 64, 0.0558, 190.0, 240.0, 2.6e12),
         decode=None,
         tiers=(
             TierUse("hbm", "sync", 2.6e12, 0.0, 0.05, 0.05, 0.0, 0.0, 0.61, 0.61, "always there, synchronous and free"),
-            TierUse("dram", "sync" if tiered else "unused", dram_gb * 1e9, 0.0, dram_hits, 0.05 + dram_hits, 0.2, 0.0622,
-                    0.55, 0.61, "synchronous: fetch 62 ms fits in 610 ms of slack" if tiered
+            TierUse("dram", "sync" if tiered else "unused", dram_gb * 1e9, 0.0, dram_hits, 0.05 + dram_hits, 0.2,
+                    0.0622, 0.55, 0.61, "synchronous: fetch 62 ms fits in 610 ms of slack" if tiered
                     else "would not pay: 1 TB rents for $0.52/h and saves $0.31/h of prefill"),
             TierUse("nvme", "unused", 0.0, 0.0, 0.0, 0.05 + dram_hits, 0.0, 1.333, -0.72, 0.61,
                     "would not pay: too slow to be synchronous, and prefetch covers 60 % of its hits"),
