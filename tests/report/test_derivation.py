@@ -21,7 +21,7 @@ PER_UNIT = {"bytes": 1e9, "bytes/s": 1e9, "bytes/day": 1e9}
 
 def in_numbers(text: str) -> float:
     """What a calculator makes of a step's numbers."""
-    code = re.sub(r"√([\d.]+)", r"math.sqrt(\1)", text).replace("·", "*").replace("^", "**")
+    code = re.sub(r"√([\d.]+)", r"math.sqrt(\1)", text).replace("·", "*").replace("∞", "math.inf").replace("^", "**")
     known = {"math": math, "log": math.log, "min": min, "max": max, "ceil": math.ceil, "__builtins__": {}}
     return float(eval(code, known))
 
