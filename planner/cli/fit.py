@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from planner.errors import Diagnostic, InputError
+
+if TYPE_CHECKING:
+    from planner.trace.study import TraceStudy
 
 PROGRESS_EVERY_S = 0.2
 TICKS = {"ms": 1.0, "s": 1000.0, "us": 0.001, "ns": 1e-6}
@@ -76,34 +80,36 @@ def fit(
 
     Rows have timestamp, input_length, output_length and hash_ids (as Mooncake's), or a prompt as token ids or text.
     """
-    from planner.report.write import check_writable, to_stderr, to_stdout, write_text
+    gc.disable()  # rows make many objects and no cycles
+    from planner.cli.session import Session
+    from planner.report.write import check_writable, to_stdout, write_text
     from planner.trace.records import ReadOptions
     from planner.trace.study import StudyOptions, study_files
 
     if not 0 < sample <= 1:
         raise _wrong(f"--sample must be above 0 and at most 1, not {sample:g}")
+    if str(output) == "-":
+        format_, output = FitFormat.yaml, None
     capacities = _capacities(at_blocks)
     kv_bytes = _kv_bytes(model) if model else None
     for target in (output, picture):
-        if target is not None and str(target) != "-":
+        if target is not None:
             check_writable(target, make_folder=True)
     read = ReadOptions(
         block_size, skip_bad, sort, TICKS[time_unit], chars_per_token, str(tokenizer) if tokenizer else None, sample
     )
     wanted = StudyOptions(classes, windows, points, lead, split, capacities)
-    study = study_files(traces, read, wanted, None if quiet else _progress())
+    session = Session(quiet=quiet)
+    with session.progress() as progress:
+        study = study_files(traces, read, wanted, _throttled(progress))
     to_stdout(_answer(study, format_, kv_bytes, capacities is not None))
     for target, text in _files(study, output, picture):
         write_text(target, text, make_folder=True)
-        if not quiet:
-            to_stderr(f"written: {target}")
+        session.say(f"written: {target}")
     return 0
 
 
-def _answer(study: object, format_: FitFormat, kv_bytes: float | None, exact: bool) -> str:
-    from planner.trace.study import TraceStudy
-
-    assert isinstance(study, TraceStudy)
+def _answer(study: TraceStudy, format_: FitFormat, kv_bytes: float | None, exact: bool) -> str:
     if format_ is FitFormat.json:
         from planner.report.data import dumps
         from planner.trace.data import study_data
@@ -118,12 +124,10 @@ def _answer(study: object, format_: FitFormat, kv_bytes: float | None, exact: bo
     return study_text(study, kv_bytes, exact)
 
 
-def _files(study: object, output: Path | None, picture: Path | None) -> list[tuple[Path, str]]:
+def _files(study: TraceStudy, output: Path | None, picture: Path | None) -> list[tuple[Path, str]]:
     """What to write besides the answer."""
     from planner.trace.fragment import fragment_text
-    from planner.trace.study import TraceStudy
 
-    assert isinstance(study, TraceStudy)
     files = [(output, fragment_text(study))] if output is not None else []
     if picture is not None:
         from planner.trace.picture import study_svg
@@ -162,22 +166,18 @@ def _wrong(message: str) -> InputError:
     return InputError(Diagnostic("usage", message, hint="see: planner fit --help"))
 
 
-def _progress() -> Callable[[int, int], None] | None:
-    """A line that overwrites itself, on a terminal only."""
-    import sys
-
-    from planner.report.write import to_stderr
-
-    if sys.stderr is None or not sys.stderr.isatty():
+def _throttled(show: Callable[[str], None] | None) -> Callable[[int, int], None] | None:
+    """Progress of reading, a few times a second."""
+    if show is None:
         return None
     started = last = time.monotonic()
 
-    def show(requests: int, references: int) -> None:
+    def told(requests: int, references: int) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last >= PROGRESS_EVERY_S:
             last = now
             pace = references / (now - started) / 1e6
-            to_stderr(f"\r\x1b[Kread {requests:,} requests, {references:,} references ({pace:.1f} M/s)\r", end="")
+            show(f"read {requests:,} requests, {references:,} block references ({pace:.1f} million/s)")
 
-    return show
+    return told

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from planner.trace.records import TEXT_KEYS, TOKEN_KEYS, ReadOptions, RowError
+from planner.trace.records import TEXT_KEYS, TOKEN_KEYS, ReadOptions, RowError, trace_error
 from planner.trace.streams import optional_module
 
 ID_BYTES = 8  # a collision among a million prefixes has a chance of 3e-8
@@ -72,9 +72,7 @@ class PromptHasher:
         self.used_text = False
         self._encode: Callable[[str], list[int]] | None = None
         if options.tokenizer:
-            tokenizers = optional_module("tokenizers", Path(options.tokenizer), "a tokenizer")
-            tokenizer = tokenizers.Tokenizer.from_file(options.tokenizer)
-            self._encode = lambda text: tokenizer.encode(text).ids
+            self._encode = _encoder(options.tokenizer)
 
     def __call__(self, row: dict[str, Any]) -> tuple[list[int], int]:
         """Block ids and tokens of the row's prompt."""
@@ -92,3 +90,13 @@ class PromptHasher:
             return token_blocks(tokens, self.options.block_tokens), len(tokens)
         self.used_text = True
         return text_blocks(text, self.options.block_tokens, self.options.chars_per_token)
+
+
+def _encoder(path: str) -> Callable[[str], list[int]]:
+    """The tokenizer of a ``tokenizer.json``, as a function from text to token ids."""
+    tokenizers = optional_module("tokenizers", Path(path), "a tokenizer")
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(path)
+    except Exception as error:  # the package raises nothing narrower
+        raise trace_error("bad-tokenizer", path, f"not a tokenizer.json: {error}") from error
+    return lambda text: list(tokenizer.encode(text).ids)

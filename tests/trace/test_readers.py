@@ -64,6 +64,15 @@ def test_the_order_of_files_does_not_matter(tmp_path: Path) -> None:
     assert hits(load_trace([odd, even], options)) == hits(load_trace([even, odd], options)) == EXPECTED
 
 
+def test_ties_between_files_go_by_name_not_by_the_order_given(tmp_path: Path) -> None:
+    tied = [{**row, "timestamp": row["timestamp"] // 20_000} for row in ROWS]
+    first, second = write(tmp_path / "a.jsonl", tied[1::2]), write(tmp_path / "b.jsonl", tied[::2])
+    a, b = (load_trace(paths, ReadOptions(16)) for paths in ([first, second], [second, first]))
+    assert a.leaf.tolist() == b.leaf.tolist()
+    assert a.input_tokens.tolist() == b.input_tokens.tolist()
+    assert hits(a) == hits(b)
+
+
 def test_token_ids_and_text_give_the_curve_of_their_blocks(tmp_path: Path) -> None:
     prompts = [[1] * 40, [1] * 40 + [2] * 40, [3] * 20, [1] * 40 + [2] * 40 + [4]]
     rows = [{"timestamp": i, "output_tokens": 1, "prompt_token_ids": prompt} for i, prompt in enumerate(prompts)]

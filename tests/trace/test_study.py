@@ -47,6 +47,12 @@ def test_hill_law_is_found_again() -> None:
     assert fit.largest_residual_points < 0.1
 
 
+def test_hill_floor_is_never_negative() -> None:
+    fit = fit_hill(curve_of(0.5 * np.maximum(0, BLOCKS - 4000) / 16_000))
+    assert fit.parameters["floor"] >= 0
+    assert 0 < fit.parameters["ceiling"] <= 1
+
+
 def test_closed_form_is_refused_where_beta_is_high_or_the_fit_is_poor() -> None:
     straight = fit_laws(curve_of(0.5 * np.minimum(1, BLOCKS / 20_000)))
     assert "β" in (closed_form_refusal(straight) or "")
