@@ -12,8 +12,6 @@ from planner.cli.check import check
 from planner.cli.explain import explain
 from planner.cli.fit import fit
 from planner.cli.init import init
-from planner.cli.fit import fit
-from planner.cli.init import init
 from planner.cli.rules import rules
 from planner.cli.schema import schema
 from planner.cli.solve import solve
