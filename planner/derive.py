@@ -130,9 +130,7 @@ class Stream:
         billed, nodes = _billed(system, gpus)
         architecture: Architecture = "disaggregated" if self.batch is None else "colocated"
         laws = tuple(system.partition_law(j, architecture, count) for j in range(len(system.laws)))
-        return PrefillOption(
-            self.config, count, self.batch, gpus, billed, nodes, count * self.hbm, self.service, laws
-        )
+        return PrefillOption(self.config, count, self.batch, gpus, billed, nodes, count * self.hbm, self.service, laws)
 
     def rows(self, count: int, admitted: float) -> tuple[HitsNeeded, ...]:
         """``load(e) <= admitted`` (queue, TTFT) and, where the pool also decodes, ``pure load(e) <= pure limit``."""
@@ -161,9 +159,7 @@ class Stream:
             return math.inf
         system = self.system
         steps = system.steps_s(self.config, self.batch)
-        share = decode.max_prefill_share(
-            self.concurrency, count * self.batch, system.z, max(steps), system.tpot_s
-        )
+        share = decode.max_prefill_share(self.concurrency, count * self.batch, system.z, max(steps), system.tpot_s)
         return share * count * self.config.ways if share >= 0 else -1.0
 
     def extend(self, found: list[Design], count: int, gpu_usd: float, limit: _Limit) -> bool:
@@ -249,9 +245,7 @@ def _stream(
     last = math.floor(spare / config.gpus + 1e-9)
     if not open_sets or first > last:
         return None
-    return Stream(
-        system, config, batch, open_sets, budgets, service, tuple(lines), hbm, pool, first, last, concurrency
-    )
+    return Stream(system, config, batch, open_sets, budgets, service, tuple(lines), hbm, pool, first, last, concurrency)
 
 
 def _billed(system: System, gpus: int) -> tuple[float, float]:

@@ -21,7 +21,7 @@ def headline(system: System) -> str:
 
 def differences(first: Evaluation, other: Evaluation) -> tuple[str, ...]:
     """What ``other`` has that ``first`` has not, most structural first."""
-    out = []
+    out: list[str] = []
     if first.decision.architecture != other.decision.architecture:
         out.append(other.decision.architecture)
     out += _pool_difference("prefill" if other.decode else "pool", first.prefill, other.prefill)
@@ -58,7 +58,7 @@ def no_plan_reasons(system: System) -> tuple[str, ...]:
     steps = [max(system.steps_s(c, b)) for c in fits for b in scenario.engine.batches[:1]]
     if min(steps) > system.tpot_s:
         out.append(
-            f"TPOT: the fastest decode step takes {1e3 * min(steps):,.1f} ms, slo.tpot_ms is {scenario.slo.tpot_ms:g} ms"
+            f"TPOT: the fastest decode step takes {1e3 * min(steps):,.1f} ms, slo.tpot_ms is {scenario.slo.tpot_ms:g}"
         )
     if not out:
         out.append(

@@ -51,12 +51,12 @@ def role_sets(tiers: Sequence[Tier], allowed: bool = True) -> tuple[RoleSet, ...
     >>> len(role_sets([]))
     1
     """
-    choices = [("unused", *t.roles) if allowed else ("unused",) for t in tiers]
+    choices: list[tuple[Role, ...]] = [("unused", *t.roles) if allowed else ("unused",) for t in tiers]
     out = []
     for roles in product(*choices):
         used = [r for r in roles if r != "unused"]
         if used == sorted(used, key=("sync", "prefetch").index) and used[:1] != ["prefetch"]:
-            out.append(RoleSet(roles))  # type: ignore[arg-type]
+            out.append(RoleSet(roles))
     return tuple(out)
 
 
@@ -89,7 +89,7 @@ class DecodeOption:
 
 @dataclass(frozen=True)
 class HitsNeeded:
-    """One load row: ``sum_j weights[j] * e_j >= need``, from ``load(e) <= admissible`` divided by the load hits save."""
+    """One load row, ``sum_j weights[j] * e_j >= need``: ``load(e) <= admissible`` over the load that hits save."""
 
     weights: tuple[float, ...]
     need: float

@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace as with_fields
+from typing import Literal
 
 from planner.cells import CellResult, SolveSettings, solve_cell
 from planner.fractional import fractional_cost
+from planner.physics.reuse import HillLaw, Law, MeasuredLaw, PowerLaw
 from planner.physics.system import System
 from planner.plan import Architecture, Evaluation, Limit, LoadPoint, Verdict
 from planner.scenario import replace
 
 LOAD_FACTORS = (0.95, 1.05)
+ARCHITECTURES: tuple[Architecture, ...] = ("colocated", "disaggregated")
 RELAX = 1.1  # a tenth more TTFT or hits
 Costs = Mapping[tuple[Architecture, bool], float]
 KEYS: tuple[tuple[Architecture, bool], ...] = (
@@ -80,7 +83,7 @@ def _word(
     cells: Mapping[tuple[Architecture, bool], CellResult],
     points: tuple[LoadPoint, ...],
     amount: float,
-) -> str:
+) -> Literal["synergy", "offset", "inconclusive"]:
     both = cells[KEYS[3]].best
     instance = system.gpu_usd_per_hour * (both.prefill.gpus_per_instance if both else 1)
     values = [p.interaction_usd_per_hour for p in points if not p.fractional]
@@ -106,7 +109,7 @@ def _limits(
         ("slack", "TTFT a tenth longer", _with_ttft(system, RELAX)),
         ("hits", "every hit rate a tenth higher", _with_hits(system, RELAX)),
     ):
-        architectures: tuple[Architecture, ...] = ("colocated", "disaggregated")
+        architectures: tuple[Architecture, ...] = ARCHITECTURES
         if label == "transfer made free":  # the colocated cell has no transfer
             architectures = ("disaggregated",)
         found = {a: solve_cell(relaxed, a, True, settings).best for a in architectures}
@@ -121,8 +124,8 @@ def _limit(
     found: Mapping[Architecture, Evaluation | None],
 ) -> Limit:
     """Compare the cheapest plan, and the combination, before and after a relaxation."""
-    before = {a: cells[a, True].best for a in ("colocated", "disaggregated")}
-    after = {**before, **found}
+    before: dict[Architecture, Evaluation | None] = {a: cells[a, True].best for a in ARCHITECTURES}
+    after: dict[Architecture, Evaluation | None] = {**before, **found}
     cheapest_before, cheapest_after = _cheapest(before), _cheapest(after)
     changed = _structure(cheapest_before) != _structure(cheapest_after)
     combination = _structure(before["disaggregated"]) != _structure(after["disaggregated"])
@@ -132,7 +135,7 @@ def _limit(
     return Limit(kind, label, usd, changed or combination, becomes)  # type: ignore[arg-type]
 
 
-def _cheapest(plans: Mapping[str, Evaluation | None]) -> Evaluation | None:
+def _cheapest(plans: Mapping[Architecture, Evaluation | None]) -> Evaluation | None:
     have = [p for p in plans.values() if p is not None]
     return min(have, key=lambda p: p.usd_per_hour, default=None)
 
@@ -158,9 +161,7 @@ def _with_hits(system: System, factor: float) -> System:
     return raised
 
 
-def _raised(law: object, factor: float) -> object:
-    from planner.physics.reuse import HillLaw, MeasuredLaw, PowerLaw
-
+def _raised(law: Law, factor: float) -> Law:
     def up(h: float) -> float:
         return max(h, min(h * factor, 0.999))
 
@@ -168,8 +169,9 @@ def _raised(law: object, factor: float) -> object:
         return with_fields(law, hit_rate_at=law.hit_rate_at * factor, ceiling=up(law.ceiling))
     if isinstance(law, HillLaw):
         return with_fields(law, floor=law.floor * factor, ceiling=up(law.ceiling))
-    assert isinstance(law, MeasuredLaw)
-    return MeasuredLaw(tuple((k, up(h)) for k, h in law.points))
+    if isinstance(law, MeasuredLaw):
+        return MeasuredLaw(tuple((k, up(h)) for k, h in law.points))
+    raise TypeError(f"no relaxation is known for {type(law).__name__}")
 
 
 def _explanation(
@@ -199,9 +201,7 @@ def _explanation(
     return " ".join(parts)
 
 
-def _role_changes(
-    cells: Mapping[tuple[Architecture, bool], CellResult], limits: tuple[Limit, ...]
-) -> list[str]:
+def _role_changes(cells: Mapping[tuple[Architecture, bool], CellResult], limits: tuple[Limit, ...]) -> list[str]:
     """Tiers whose role disaggregation changes, with the numbers that force it and what free transfer would undo."""
     alone, both = cells["colocated", True].best, cells["disaggregated", True].best
     if alone is None or both is None:

@@ -182,10 +182,8 @@ def _verified(
         return None
     confirmed, bound = [], certificate.usd_per_hour_lower_bound
     for label, change in VERIFY:
-        again = with_fields(settings, **change)  # type: ignore[arg-type]
-        found = [
-            solve_cell(system, a, True, again, use_model=True).proof for a in scenario.deployment.architectures
-        ]
+        again = with_fields(settings, **change)
+        found = [solve_cell(system, a, True, again, use_model=True).proof for a in scenario.deployment.architectures]
         bound = min(bound, *(p.bound for p in found))
         cost = min(p.cost for p in found)
         if math.isclose(cost, certificate.usd_per_hour, rel_tol=max(2 * settings.gap, 1e-6)):

@@ -57,9 +57,7 @@ def _add_variables(m: Any, c: ModelData) -> None:
     if c.inclusive:
         m.adds = pyo.Var(tier_part, domain=pyo.Binary)
     else:
-        m.adds = pyo.Expression(
-            tier_part, rule=lambda _, t, j: sum(m.use[q] for q in m.DESIGN if t in c.roles[q].used)
-        )
+        m.adds = pyo.Expression(tier_part, rule=lambda _, t, j: sum(m.use[q] for q in m.DESIGN if t in c.roles[q].used))
     m.law_capacity = pyo.Var(m.LAWPIECE, domain=pyo.NonNegativeReals)
     m.law_hits = pyo.Var(m.LAWPIECE, bounds=lambda _, level, j, g, s: (0, tops[j]))
     m.piece = pyo.Var(

@@ -68,9 +68,7 @@ def _held_hits(system: System, answer: Answer, hbm: tuple[float, ...]) -> tuple[
         own = [(c - s) * (1 - 1e-6) for c, s in zip(capacity, staging[t], strict=True)]
         held = own if system.inclusive else [o + h for o, h in zip(own, held, strict=True)]
         laws = answer.design.prefill.laws
-        levels.append(
-            tuple(min(h, law.hit_rate(k)) for h, law, k in zip(answer.hits[t + 1], laws, held, strict=True))
-        )
+        levels.append(tuple(min(h, law.hit_rate(k)) for h, law, k in zip(answer.hits[t + 1], laws, held, strict=True)))
     return tuple(levels)
 
 
@@ -106,7 +104,11 @@ def _raise_for(system: System, answer: Answer, levels: list[list[float]], row: H
     roles, parts = answer.design.roles, range(len(row.weights))
     weight = {"sync": 1.0, "prefetch": system.coverage, "unused": 0.0}
     for j in parts:
-        short = row.need * (1 + 1e-12) + 1e-12 - sum(row.weights[k] * _effective(system, roles.roles, levels, k) for k in parts)
+        short = (
+            row.need * (1 + 1e-12)
+            + 1e-12
+            - sum(row.weights[k] * _effective(system, roles.roles, levels, k) for k in parts)
+        )
         adding = [t for t in roles.used if answer.adds[t][j]]
         if short <= 0 or row.weights[j] <= 0 or not adding:
             continue
@@ -169,9 +171,7 @@ def _at_least(
     return raised
 
 
-def _staging(
-    system: System, answer: Answer, hits: tuple[tuple[float, ...], ...]
-) -> list[list[float]]:
+def _staging(system: System, answer: Answer, hits: tuple[tuple[float, ...], ...]) -> list[list[float]]:
     roles, rates = answer.design.roles, system.reuse_bytes_per_s
     staging = [[0.0] * len(rates) for _ in system.tiers]
     for t in roles.used:

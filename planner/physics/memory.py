@@ -26,7 +26,7 @@ def length_moments(tokens: Sequence[float], weights: Sequence[float]) -> tuple[f
 def decode_kv_bytes(
     batch: float, mean_tokens: float, sd_tokens: float, z: float, bytes_per_token: float, state_bytes: float
 ) -> float:
-    """KV that ``batch`` running sequences need at the percentile of ``z``: ``(b mu + z sqrt(b) sigma) * bytes + b * state``.
+    """KV of ``batch`` running sequences at the percentile of ``z``: ``(b mu + z sqrt(b) sigma) * bytes + b * state``.
 
     ``bytes_per_token`` and ``state_bytes`` include replication over tensor-parallel ranks.
     """

@@ -64,6 +64,7 @@ def admissible_load(
     """
     if budget_s < 0:
         return -1.0
+
     def over(load: float) -> float:
         return wait_s(servers, load, rate, variability, percentile) - budget_s
 
@@ -90,7 +91,9 @@ def admissible_load(
     return low
 
 
-def service_cv2(shares: Sequence[float], miss_s: Sequence[float], hit_s: Sequence[float], cvs: Sequence[float]) -> float:
+def service_cv2(
+    shares: Sequence[float], miss_s: Sequence[float], hit_s: Sequence[float], cvs: Sequence[float]
+) -> float:
     """Largest squared coefficient of variation of the service time over hit rates 0, 0.01 … 1.
 
     A class's second moment is multiplied by ``1 + cv^2`` (its prompt lengths vary). Taking the largest over the hit

@@ -7,55 +7,18 @@ service times that MODEL.md sections 8 to 10 are built from, so that each is com
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from statistics import NormalDist
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planner.physics import kv, latency, memory, queueing
-from planner.physics.reuse import HillLaw, Law, MeasuredLaw, PowerLaw
+from planner.physics.inputs import GB, ClassLoad, Tier, classes_and_laws, normal_quantile, tier_of
+from planner.physics.reuse import Law
 from planner.physics.timing import EngineConfig, engine_configs
 
 if TYPE_CHECKING:
     from planner.scenario import Scenario
-    from planner.scenario.schema import ReuseLaw, TierSpec
 
-GB = 1e9
-
-
-@dataclass(frozen=True)
-class ClassLoad:
-    """One request class: arrivals per second, tokens, and the cache partition it uses."""
-
-    name: str
-    share: float
-    rate: float
-    prompt: int
-    reusable: int
-    output: int
-    cv: float
-    partition: int
-
-    @property
-    def decode_context(self) -> float:
-        """Mean context of its generation steps, ``L + O/2`` tokens."""
-        return self.prompt + self.output / 2
-
-
-@dataclass(frozen=True)
-class Tier:
-    """One cache tier in bytes, seconds and dollars per byte-hour."""
-
-    name: str
-    roles: tuple[str, ...]
-    read_per_gpu: float
-    read_per_node: float
-    latency_s: float
-    max_per_node: float
-    included_per_node: float
-    usd_per_byte_hour: float
-    step: float | None
-    write_per_node: float | None
-    dwpd: float | None
+__all__ = ["ClassLoad", "Service", "System", "Tier"]
 
 
 @dataclass(frozen=True)
@@ -110,8 +73,8 @@ class System:
         self.read_utilization = scenario.read_utilization
         self.coverage, self.precision = work.prefetch.coverage, work.prefetch.precision
         self.lead_s = work.prefetch.lead_s
-        self.classes, self.laws = _classes_and_laws(scenario, self.kv_per_token)
-        self.tiers = tuple(_tier(spec) for spec in scenario.tiers)
+        self.classes, self.laws = classes_and_laws(scenario, self.kv_per_token)
+        self.tiers = tuple(tier_of(spec) for spec in scenario.tiers)
         self._services: dict[tuple[str, int], Service] = {}
         if like is not None and all(
             getattr(scenario, part) is getattr(like.scenario, part) for part in ("model", "hardware", "engine")
@@ -121,7 +84,7 @@ class System:
                 self._services = like._services
 
     def _same_service(self, like: System) -> bool:
-        """Whether service times are those of ``like``: they depend on tokens, shares, tiers and transfer, not on load."""
+        """Whether service times are those of ``like``: they depend on tokens, tiers and transfer, not on load."""
         mine = [(k.share, k.prompt, k.reusable, k.output, k.cv) for k in self.classes]
         return (
             mine == [(k.share, k.prompt, k.reusable, k.output, k.cv) for k in like.classes]
@@ -143,15 +106,15 @@ class System:
     @cached_property
     def partitions(self) -> tuple[tuple[int, ...], ...]:
         """Class indices per cache partition."""
-        return tuple(
-            tuple(i for i, k in enumerate(self.classes) if k.partition == j) for j in range(len(self.laws))
-        )
+        return tuple(tuple(i for i, k in enumerate(self.classes) if k.partition == j) for j in range(len(self.laws)))
 
     @cached_property
     def reuse_bytes_per_s(self) -> tuple[float, ...]:
         """Per partition: ``sum lambda_k P_k kappa``, the KV that hits would read if all hit."""
         per_token = self.kv_per_token
-        return tuple(sum(self.classes[i].rate * self.classes[i].reusable * per_token for i in p) for p in self.partitions)
+        return tuple(
+            sum(self.classes[i].rate * self.classes[i].reusable * per_token for i in p) for p in self.partitions
+        )
 
     @cached_property
     def prompt_bytes_per_s(self) -> float:
@@ -232,7 +195,14 @@ class System:
         cs2 = queueing.service_cv2([k.share for k in self.classes], miss, hit, [k.cv for k in self.classes])
         ca = self.scenario.workload.arrival_cv
         return Service(
-            miss, hit, pure_miss, pure_hit, self._transfer(config, batch), self._fetch(config), (ca * ca + cs2) / 2, step
+            miss,
+            hit,
+            pure_miss,
+            pure_hit,
+            self._transfer(config, batch),
+            self._fetch(config),
+            (ca * ca + cs2) / 2,
+            step,
         )
 
     def _transfer(self, config: EngineConfig, batch: int | None) -> tuple[float, ...]:
@@ -268,9 +238,7 @@ class System:
 
     def load(self, miss: tuple[float, ...], hit: tuple[float, ...], hits: tuple[float, ...]) -> float:
         """Offered load ``a = sum_k lambda_k (miss_k - e_k (miss_k - hit_k))`` at effective hits per partition."""
-        return sum(
-            k.rate * (m - hits[k.partition] * (m - h)) for k, m, h in zip(self.classes, miss, hit, strict=True)
-        )
+        return sum(k.rate * (m - hits[k.partition] * (m - h)) for k, m, h in zip(self.classes, miss, hit, strict=True))
 
     def partition_law(self, partition: int, architecture: str, instances: int) -> Law:
         """The law of a partition; split over instances where colocated routing is random."""
@@ -278,81 +246,3 @@ class System:
         if architecture == "colocated" and not self.affinity:
             return law.split(instances)
         return law
-
-
-@lru_cache(maxsize=64)
-def normal_quantile(p: float) -> float:
-    """Quantile of the standard normal distribution.
-
-    >>> round(normal_quantile(0.95), 6)
-    1.644854
-    """
-    return NormalDist().inv_cdf(p)
-
-
-def _classes_and_laws(scenario: Scenario, kv: float) -> tuple[tuple[ClassLoad, ...], tuple[Law, ...]]:
-    work = scenario.workload
-    shared = any(k.reuse is None for k in work.classes)
-    specs: list[ReuseLaw] = [work.reuse] if shared else []
-    classes = []
-    for k in work.classes:
-        partition = 0
-        if k.reuse is not None:
-            partition = len(specs)
-            specs.append(k.reuse)
-        classes.append(
-            ClassLoad(
-                k.name,
-                k.share,
-                work.requests_per_second * k.share,
-                k.prompt_tokens,
-                k.reusable_tokens,
-                k.output_tokens,
-                k.prompt_cv,
-                partition,
-            )
-        )
-    return tuple(classes), tuple(law_of(s, kv, work.requests_per_second) for s in specs)
-
-
-def law_of(spec: ReuseLaw, kv_bytes: float, rate: float) -> Law:
-    """A scenario's reuse law in bytes, moved to the load it is planned for: ``h(K * observed / planned)``."""
-
-    def in_bytes(gb: float | None, tokens: float | None) -> float:
-        return gb * GB if gb is not None else (tokens or 0.0) * kv_bytes
-
-    law: Law
-    if spec.law == "power":
-        law = PowerLaw(_given(spec.beta), _given(spec.hit_rate), in_bytes(spec.at_gb, spec.at_tokens), _given(spec.ceiling))
-    elif spec.law == "hill":
-        half = in_bytes(spec.half_gb, spec.half_tokens)
-        law = HillLaw(spec.floor or 0.0, _given(spec.ceiling), half, _given(spec.slope))
-    else:
-        unit = GB if spec.points_gb is not None else kv_bytes
-        law = MeasuredLaw(tuple((k * unit, h) for k, h in (spec.points_gb or spec.points_tokens or ()) if k > 0))
-    return law.at_load(rate / (spec.at_requests_per_second or rate))
-
-
-def _given(value: float | None) -> float:
-    if value is None:
-        raise ValueError("the scenario's reuse law lacks a number that its form needs")
-    return value
-
-
-def _tier(spec: TierSpec) -> Tier:
-    def scaled(value: float | None) -> float | None:
-        return None if value is None else value * GB
-
-    return Tier(
-        spec.name,
-        tuple(spec.roles),
-        spec.gb_per_s_per_gpu * GB,
-        spec.gb_per_s_per_node * GB,
-        spec.latency_ms / 1e3,
-        spec.max_gb_per_node * GB,
-        spec.included_gb_per_node * GB,
-        spec.usd_per_gb_hour / GB,
-        scaled(spec.step_gb),
-        scaled(spec.write_gb_per_s_per_node),
-        spec.dwpd,
-    )
