@@ -75,7 +75,7 @@ def wait_budget(p: Physics, c: Prefill, roles: tuple[str, ...]) -> float:
     for i, k in enumerate(p.classes):
         paths = [c.miss[i], c.hit[i]]
         for t, role in zip(p.doc["tiers"], roles, strict=False):
-            if role == "sync" and k.reusable > 0:
+            if role == "sync":
                 paths.append(p.fetch_s(c.config, t, k) + c.hit[i])
         slowest = max(slowest, max(paths) + c.transfer[i])
     return p.ttft - slowest
@@ -84,7 +84,7 @@ def wait_budget(p: Physics, c: Prefill, roles: tuple[str, ...]) -> float:
 def load_limit(p: Physics, c: Prefill, budget: float) -> float | None:
     """A(c, n, w): largest total offered load."""
     cv2 = p.service_cv2(c.miss, c.hit)
-    if c.queues == 1:
+    if c.batch is None:
         return p.admissible(c.n * c.config.ways, p.rps, cv2, budget)
     one = p.admissible(c.config.ways, c.imbalance * p.rps / c.n, cv2, budget)
     return None if one is None else c.n * one / c.imbalance

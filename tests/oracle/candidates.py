@@ -21,7 +21,6 @@ class Prefill:
     miss: list[float]  # service time of a miss, per class
     hit: list[float]
     hbm: float  # HBM cache of the service, bytes of KV
-    queues: int  # 1 pooled, n when each instance has its own
     imbalance: float
     transfer: list[float]
     pure_gain: list[float]  # pure prefill seconds saved per hit, per class
@@ -77,7 +76,6 @@ def _colocated(p: Physics, c: Config, n: int) -> Iterator[Prefill]:
             miss=whole,
             hit=part,
             hbm=n * free / p.copies(c),
-            queues=n,
             imbalance=p.dep["load_imbalance"] if affinity else 1.0,
             transfer=[0.0] * len(p.classes),
             pure_gain=[a - s for a, s in zip(miss, hit, strict=True)],
@@ -126,8 +124,8 @@ def _decode_pool(p: Physics, prefill: Config, prefill_nodes: float) -> tuple[int
                 continue
             m = sum(k.rate * k.output * s for k, s in zip(p.classes, steps, strict=True))
             n = math.ceil(math.ceil(m + p.z * math.sqrt(m) - 1e-9) / b)
-            while p.nodes(n * c.gpus) < need_nodes * (1 - 1e-9):
-                n += 1
+            if p.nodes(n * c.gpus) < need_nodes * (1 - 1e-9):
+                continue
             if best is None or n * c.gpus < best[0]:
                 best = (n * c.gpus, c.gpus, b, n)
     return best
@@ -150,7 +148,6 @@ def _disaggregated(p: Physics, c: Config, n: int) -> Iterator[Prefill]:
         miss=miss,
         hit=hit,
         hbm=n * free / p.copies(c),
-        queues=1,
         imbalance=1.0,
         transfer=[p.transfer_s(c, k) for k in p.classes],
         pure_gain=[0.0] * len(miss),

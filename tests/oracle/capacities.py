@@ -8,6 +8,7 @@ that is zoomed into; a tier bought in steps is enumerated.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +16,7 @@ import numpy as np
 
 from .sizing import SLACK, Demand, Tier, evaluate, rent
 
-GRID = 241
-ZOOMS = 7
+UNFIT = 1e15  # dollars: worse than any cost, and rising with the misfit
 
 
 @dataclass
@@ -40,6 +40,8 @@ def cheapest(demand: Demand, tiers: list[Tier]) -> Answer:
     if len(used) > 2:
         raise ValueError("the oracle handles at most two tiers in use")
     best = Answer()
+    if _least_rent(demand, [tiers[i] for i in used]) >= demand.budget:
+        return best
     for fixed in _fixed_capacities([tiers[i] for i in used], demand.budget):
         found = _search(demand, [tiers[i] for i in used], fixed, base, min(best.usd, demand.budget))
         if found.usd < best.usd:
@@ -77,92 +79,101 @@ def _floor_usd(tiers: list[Tier], sizes: tuple[float | None, ...]) -> float:
     return sum(float(rent(t, s)) for t, s in zip(tiers, sizes, strict=True) if s is not None)
 
 
+def _most_hits(d: Demand, tiers: list[Tier], fixed: tuple[float | None, ...]) -> float:
+    """No more hits than this fit into what is bought, or may be bought."""
+    sizes = [t.most if f is None else f for t, f in zip(tiers, fixed, strict=True)]
+    return float(d.law.h(d.hbm + sum(sizes) if d.exclusive else max(d.hbm, *sizes)))
+
+
+def _least_rent(d: Demand, tiers: list[Tier]) -> float:
+    """No capacities that reach the needed hits rent for less: one of them, or all together, must hold that much."""
+    size = float(d.law.inverse(d.need)) if d.need <= d.law.ceiling else math.inf
+    if d.exclusive:
+        spare = d.hbm + sum(t.included for t in tiers)
+        return min(t.usd_per_byte for t in tiers) * max(0.0, size - spare)
+    return 0.0 if size <= d.hbm else min(float(rent(t, size)) for t in tiers)
+
+
 def _search(d: Demand, tiers: list[Tier], fixed: tuple[float | None, ...], base: float, budget: float) -> Answer:
-    """Zoomed grid over (effective hits, share of them up to the fast tier)."""
+    """Best effective hits (one number, unless endurance rewards more) and best share of them up to the fast tier."""
     top = d.law.ceiling
-    if _floor_usd(tiers, fixed) >= budget or d.need > top + SLACK:
+    if _most_hits(d, tiers, fixed) < d.need - 1e-9 or _floor_usd(tiers, fixed) >= budget or d.need > top + SLACK:
         return Answer()
-    low_e = max(d.need, base)
-    endurance = any(t.writes_per_day_per_byte for t in tiers)
-    e_range = (low_e, max(top, low_e)) if endurance else (low_e, low_e)
-    u_range = (0.0, 1.0) if len(tiers) == 2 else (1.0, 1.0)
-    return _zoom(d, tiers, fixed, base, e_range, u_range)
+    low = max(d.need, base)
+    e = np.array([low])
+    if any(t.writes_per_day_per_byte for t in tiers) and top > low:
+
+        def outer(x: np.ndarray) -> np.ndarray:
+            return _shares(d, tiers, fixed, base, x.ravel())[1].reshape(x.shape)
+
+        kinks = np.array([[y for y in d.law.kinks() if low < y < top]])
+        e = minimise(outer, np.array([low]), np.array([top]), kinks, points=41, keep=3, rounds=7)[0]
+    share, score = _shares(d, tiers, fixed, base, e)
+    if score[0] >= UNFIT:
+        return Answer()
+    at = evaluate(d, tiers, fixed, base, e[:, None], share[:, None])
+    capacity, hits = (tuple(float(v[0, 0]) for v in at[key]) for key in ("capacity", "hits"))
+    return Answer(float(score[0]), capacity, hits, float(e[0]))
 
 
-def _axis(low: float, high: float, points: int, extra: list[float]) -> np.ndarray:
-    if high <= low:
-        return np.array([low])
-    inside = [x for x in extra if low <= x <= high]
-    return np.unique(np.concatenate([np.linspace(low, high, points), inside]))
+def _shares(
+    d: Demand, tiers: list[Tier], fixed: tuple[float | None, ...], base: float, e: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each value of ``e``, the best share of its hits that the fast tier reaches, and the cost (or the misfit)."""
+
+    def inner(x: np.ndarray) -> np.ndarray:
+        grid = evaluate(d, tiers, fixed, base, e[:, None], x)
+        return np.where(grid["wrong"] <= SLACK, grid["usd"], UNFIT * (1 + np.minimum(grid["wrong"], 1e12)))
+
+    if len(tiers) == 1:
+        x = np.ones((len(e), 1))
+        return x[:, 0], inner(x)[:, 0]
+    corners = np.clip(np.stack([_corners(d, tiers, base, float(v)) for v in e]), 0.0, 1.0)
+    return minimise(inner, np.zeros(len(e)), np.ones(len(e)), corners, points=121, keep=4, rounds=8)
 
 
-def _zoom(
-    d: Demand,
-    tiers: list[Tier],
-    fixed: tuple[float | None, ...],
-    base: float,
-    e_range: tuple[float, float],
-    u_range: tuple[float, float],
-) -> Answer:
-    """Keep a few best basins of a coarse grid and refine each; infeasible grids steer by their least violation."""
-    two_d = e_range[1] > e_range[0] and u_range[1] > u_range[0]
-    points = 61 if two_d else GRID
-    boxes = [(e_range, u_range)]
-    best = Answer()
-    for round_ in range(ZOOMS + (4 if two_d else 0)):
-        following: list[tuple[float, float, int, int, np.ndarray, np.ndarray]] = []
-        for e_box, u_box in boxes:
-            es = _axis(*e_box, points, d.law.kinks() if round_ == 0 else [])
-            us = _axis(*u_box, points, _corners(d, tiers, base, e_box[0]) if round_ == 0 and not two_d else [])
-            grid = evaluate(d, tiers, fixed, base, es[:, None], us[None, :])
-            cost, wrong = grid["usd"], grid["wrong"]
-            score = np.where(wrong <= SLACK, cost, np.inf)
-            flat = int(np.argmin(score))
-            i, j = divmod(flat, len(us))
-            if score[i, j] < best.usd:
-                best = Answer(
-                    float(score[i, j]),
-                    tuple(float(c[i, j]) for c in grid["capacity"]),
-                    tuple(float(h[i, j]) for h in grid["hits"]),
-                    float(np.broadcast_to(es[:, None], cost.shape)[i, j]),
-                )
-            following += [(s, w, a, b, es, us) for s, w, a, b in _basins(score, wrong)]
-        following.sort(key=lambda x: (x[0], x[1]))
-        boxes = [(_around(es, a), _around(us, b)) for _, _, a, b, es, us in following[: 6 if round_ < 2 else 2]]
-        if all(e[0] == e[1] and u[0] == u[1] for e, u in boxes):
-            break
-    return best
+def minimise(
+    f: Callable[[np.ndarray], np.ndarray],
+    low: np.ndarray,
+    high: np.ndarray,
+    extra: np.ndarray,
+    points: int,
+    keep: int,
+    rounds: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Row by row, the smallest value of ``f`` between ``low`` and ``high``: a grid, then zooms into its best basins.
+
+    ``f`` maps a matrix of positions (one row per problem) to a matrix of values; ``extra`` are positions worth a try.
+    """
+    rows = np.arange(len(low))
+    grid = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, points)
+    x = np.sort(np.concatenate([grid, extra], axis=1), axis=1)
+    value = f(x)
+    first = np.argmin(value, axis=1)
+    best_x, best = x[rows, first], value[rows, first]
+    padded = np.pad(value, ((0, 0), (1, 1)), constant_values=np.inf)
+    basin = np.where((value <= padded[:, :-2]) & (value <= padded[:, 2:]), value, np.inf)
+    chosen = np.argsort(basin, axis=1, kind="stable")[:, :keep]
+    left = np.take_along_axis(x, np.maximum(chosen - 1, 0), 1)
+    right = np.take_along_axis(x, np.minimum(chosen + 1, x.shape[1] - 1), 1)
+    steps = np.linspace(0, 1, 33)
+    for _ in range(rounds):
+        box = left[:, :, None] + (right - left)[:, :, None] * steps
+        value = f(box.reshape(len(low), -1)).reshape(box.shape)
+        at = np.argmin(value, axis=2)[:, :, None]
+        lowest, where = np.take_along_axis(value, at, 2)[:, :, 0], np.take_along_axis(box, at, 2)[:, :, 0]
+        winner = np.argmin(lowest, axis=1)
+        better = lowest[rows, winner] < best
+        best = np.where(better, lowest[rows, winner], best)
+        best_x = np.where(better, where[rows, winner], best_x)
+        left = np.take_along_axis(box, np.maximum(at - 1, 0), 2)[:, :, 0]
+        right = np.take_along_axis(box, np.minimum(at + 1, 32), 2)[:, :, 0]
+    return best_x, best
 
 
-def _around(axis: np.ndarray, i: int) -> tuple[float, float]:
-    return float(axis[max(0, i - 1)]), float(axis[min(len(axis) - 1, i + 1)])
-
-
-def _basins(score: np.ndarray, wrong: np.ndarray) -> list[tuple[float, float, int, int]]:
-    """Local minima of the cost among feasible points, or of the violation where no point is feasible."""
-    feasible = np.isfinite(score)
-    field_ = score if feasible.any() else wrong
-    padded = np.pad(field_, 1, constant_values=np.inf)
-    rows, cols = field_.shape
-    lowest = np.ones(field_.shape, bool)
-    for di in (-1, 0, 1):
-        for dj in (-1, 0, 1):
-            lowest &= field_ <= padded[1 + di : 1 + di + rows, 1 + dj : 1 + dj + cols]
-    lowest &= np.isfinite(field_)
-    picks = [(float(score[i, j]), float(wrong[i, j]), int(i), int(j)) for i, j in zip(*np.nonzero(lowest), strict=True)]
-    picks.sort()
-    kept: list[tuple[float, float, int, int]] = []
-    for p in picks:
-        if len(kept) < 8 and all(abs(p[2] - q[2]) + abs(p[3] - q[3]) > 2 for q in kept):
-            kept.append(p)
-    return kept
-
-
-def _corners(d: Demand, tiers: list[Tier], base: float, e: float) -> list[float]:
+def _corners(d: Demand, tiers: list[Tier], base: float, e: float) -> np.ndarray:
     """Shares at which a bandwidth binds or the law has a corner: the places a minimum likes."""
-    span = e - base
-    if span <= 0 or len(tiers) < 2:
-        return []
+    span = max(e - base, 1e-300)
     fast, slow = tiers
     theta = d.coverage if slow.role == "prefetch" else 1.0
     weight = d.over_read if slow.role == "prefetch" else 1.0
@@ -174,4 +185,4 @@ def _corners(d: Demand, tiers: list[Tier], base: float, e: float) -> list[float]
         marks.append(y)
         if theta < 1:
             marks.append((e / theta - y) / (1 / theta - 1))
-    return [(m - base) / span for m in marks]
+    return np.array([(m - base) / span for m in marks])

@@ -111,7 +111,22 @@ def scenario(seed: int, partitions: bool | None = None) -> dict[str, Any]:
         "prices": {"gpu_usd_per_hour": r.choice([1.9, 2.8, 4.5])},
         "solve": {"plans": 1, "gap": 1e-4, "time_limit_s": 60},
     }
+    _extras(r, doc)
     return doc
+
+
+def _extras(r: random.Random, doc: dict[str, Any]) -> None:
+    """Rarer features: linear layers with a fixed state, a class with nothing to reuse, one architecture only."""
+    model, classes = doc["model"], doc["workload"]["classes"]
+    if r.random() < 0.15:
+        model["full_attention_layers"] = model["layers"] // 4
+        model["sequence_state_bytes"] = 40e6
+    if r.random() < 0.15 and len(classes) > 1:
+        classes[0]["reusable_tokens"] = 0
+    if r.random() < 0.1:
+        doc["deployment"]["architectures"] = [r.choice(["colocated", "disaggregated"])]
+    if r.random() < 0.1:
+        doc["deployment"]["gpus_per_node"] = 4
 
 
 def _copy(value: Any) -> Any:
@@ -260,8 +275,8 @@ def _tiers(r: random.Random, steps: bool) -> list[dict[str, Any]]:
     dram: dict[str, Any] = {
         "name": "dram",
         "roles": r.choice([["sync", "prefetch"], ["sync", "prefetch"], ["sync"]]),
-        "gb_per_s_per_gpu": r.choice([14.0, 38.0]),
-        "gb_per_s_per_node": r.choice([8.0, 60.0, 300.0]),
+        "gb_per_s_per_gpu": r.choice([25.0, 38.0]),
+        "gb_per_s_per_node": r.choice([30.0, 60.0, 300.0]),
         "latency_ms": 3.0,
         "max_gb_per_node": r.choice([500.0, 2000.0]),
         "included_gb_per_node": r.choice([0.0, 0.0, 300.0, 2000.0]),

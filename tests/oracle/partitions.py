@@ -264,7 +264,8 @@ class _Lp:
     def _answer(self, usd: float, x: Any) -> Answer:
         tiers = range(len(self.roles))
         capacity = tuple(x[self.names["C", t]] * TB if t in self.used else 0.0 for t in tiers)
-        share = [q.read / sum(r.read for r in self.parts) for q in self.parts]
+        total = sum(q.read for q in self.parts) or 1.0
+        share = [q.read / total for q in self.parts]
         effective = [sum(w * x[self.names[k]] for k, w in self._e(j).items()) for j in range(len(self.parts))]
         detail = {"effective_by_partition": effective}
         return Answer(usd, capacity, (), sum(s * e for s, e in zip(share, effective, strict=True)), detail)

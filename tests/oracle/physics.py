@@ -71,6 +71,7 @@ class Physics:
         """Bytes per token, weights and the share of the experts that one token touches."""
         att = m["attention"]
         self.layers = m["layers"]
+        self.state = float(m.get("sequence_state_bytes") or 0.0)
         self.mla = att["kind"] == "mla"
         full = m.get("full_attention_layers") or m["layers"]
         width = (att["kv_lora_rank"] + att["rope_dim"]) if self.mla else 2 * att["kv_heads"] * att["head_dim"]
@@ -102,7 +103,7 @@ class Physics:
         flops = 2 * self.active * new + 4 * self.layers * self.qk * new * (prefix + new / 2)
         compute = c.ways * flops / (c.gpus * self.peak * self.roof["mfu"])
         weights = self.weights / (c.gpus * self.hbm_rate * self.roof["mbu"])
-        return max(compute, weights) + self.comm_s(c, c.ways * new) + self.roof["prefill_overhead_ms"] / 1e3
+        return max(compute, weights) + self.comm_s(c, new) + self.roof["prefill_overhead_ms"] / 1e3
 
     def decode_s(self, c: Config, batch: float, context: float) -> float:
         """One decode step of an instance."""
@@ -123,7 +124,7 @@ class Physics:
 
     def prefill_space(self, c: Config) -> float:
         """Working space of a prefill instance, bytes."""
-        return c.ways * max(k.prompt for k in self.classes) * self.copies(c) * self.kv_bytes
+        return c.ways * (max(k.prompt for k in self.classes) * self.copies(c) * self.kv_bytes + self.state)
 
     def decode_space(self, c: Config, batch: int) -> float:
         """What ``batch`` sequences occupy at the percentile, bytes."""
@@ -131,7 +132,7 @@ class Physics:
         lengths = [k.prompt + k.output for k in self.classes]
         mean = sum(w * x for w, x in zip(weights, lengths, strict=True)) / sum(weights)
         var = sum(w * (x - mean) ** 2 for w, x in zip(weights, lengths, strict=True)) / sum(weights)
-        return (batch * mean + self.z * math.sqrt(batch * var)) * self.copies(c) * self.kv_bytes
+        return (batch * mean + self.z * math.sqrt(batch * var)) * self.copies(c) * self.kv_bytes + batch * self.state
 
     # -- paths ----------------------------------------------------------------------------------------------------
     def fetch_s(self, c: Config, tier: dict[str, Any], k: Klass) -> float:
