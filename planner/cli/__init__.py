@@ -5,6 +5,7 @@ Nothing heavy is imported here or at the top of a command's module; ``planner --
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ ISSUES = "please report this, with the scenario, to the project's issue tracker"
 
 def main() -> int:
     """Run the process's command line and end the process at once, output flushed."""
+    gc.disable()  # start-up makes many objects and no garbage; a command that works long turns it on again
     _hold_standard_descriptors()
     code = _flushed(run(sys.argv[1:]))
     if "coverage" not in sys.modules:

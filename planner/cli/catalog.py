@@ -24,7 +24,10 @@ def catalog(
     ] = None,
     format_: Annotated[CatalogFormat, typer.Option("--format", "-f", help="How to print.")] = CatalogFormat.text,
 ) -> int:
-    """List what the catalog knows, or show one entry: each value with unit, source, date and confidence."""
+    """List what is known, with sources and dates.
+
+    With a name: each value of that entry with its unit, source, date and confidence.
+    """
     from planner.report import provenance
     from planner.report.data import SCHEMA_VERSION, dumps
     from planner.report.write import to_stdout

@@ -21,9 +21,10 @@ def check(
     format_: Annotated[CheckFormat, typer.Option("--format", "-f", help="How to print.")] = CheckFormat.text,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only what is wrong.")] = False,
 ) -> int:
-    """Report every mistake in scenario files, and the numbers that follow from them, without solving.
+    """Report mistakes in scenarios and what follows from them.
 
-    KV bytes per token, weights, which configurations fit and the HBM left, fetch times, slack of an idle service.
+    Nothing is solved. Shown are KV bytes per token, weights, which configurations fit and the HBM left, fetch times,
+    slack of an idle service.
     """
     from planner.errors import InputError
 

@@ -28,7 +28,9 @@ def explain(
     rank: Annotated[int, typer.Option("--rank", min=1, help="Which plan.", metavar="N")] = 1,
     format_: Annotated[ExplainFormat, typer.Option("--format", "-f", help="How to print.")] = ExplainFormat.text,
 ) -> int:
-    """Derive one plan from its scenario: every equation with its numbers filled in, and what is binding.
+    """Derive one plan, every equation in numbers.
+
+    Ends with what is binding: the promises and supplies that hold the plan where it is.
 
     The plan is judged again, so a file that was changed by hand is noticed.
     """

@@ -19,7 +19,10 @@ class RulesFormat(StrEnum):
 def rules(
     format_: Annotated[RulesFormat, typer.Option("--format", "-f", help="How to print.")] = RulesFormat.text,
 ) -> int:
-    """Show the formulation: every rule with its formula, unit and the scenario key behind it."""
+    """Show the optimisation model, rule by rule.
+
+    Each rule has its formula, its unit and the scenario key that relaxes it, read from the code that builds it.
+    """
     from planner.milp.rules import RULES
     from planner.report import formulation
     from planner.report.data import SCHEMA_VERSION, dumps

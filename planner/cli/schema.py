@@ -11,7 +11,9 @@ import typer
 def schema(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write it there.", metavar="FILE")] = None,
 ) -> int:
-    """Print the JSON Schema of a scenario file: every key with its meaning, unit, range and default.
+    """Print the JSON Schema of a scenario file.
+
+    It has every key with its meaning, unit, range and default.
 
     An editor uses it where a scenario's first line is: # yaml-language-server: $schema=schema.json
     """

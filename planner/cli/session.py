@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -17,7 +18,15 @@ from planner.report.table import certificate_line
 from planner.report.write import to_stderr, to_stdout, write_text
 
 GAVE_UP, INFEASIBLE, INTERRUPTED = 3, 1, 130
+_GARBAGE_EVERY = 200_000  # new objects; models of a few thousand rows make fewer
 _CLEAR_LINE = "\r\x1b[K"
+
+
+def settle() -> None:
+    """Everything is imported: look for garbage again, rarely, and not among what lives as long as the process."""
+    gc.freeze()
+    gc.set_threshold(_GARBAGE_EVERY, 20, 20)
+    gc.enable()
 
 
 def colour_wanted(stream: TextIO | None) -> bool:

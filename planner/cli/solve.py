@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -47,12 +46,14 @@ def solve(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Versions, and tracebacks.")] = False,
 ) -> int:
-    """Find the cheapest design that keeps every promise, prove it, and rank what comes next.
+    """Find, prove and rank the cheapest designs.
+
+    The first plan is the cheapest that keeps every promise, with the proof of it; the others differ from it in
+    structure. Also: what colocated and disaggregated cost with and without tiers, and whether combining pays.
 
     Exit codes: 0 a plan, 1 impossible, 2 bad input, 3 gave up, 130 interrupted.
     """
-    gc.disable()  # imports and model building make many objects and no garbage worth collecting
-    from planner.cli.session import Session
+    from planner.cli.session import Session, settle
     from planner.report.data import to_json
     from planner.report.write import check_writable, report_folder
     from planner.scenario import load
@@ -68,7 +69,7 @@ def solve(
             check_writable(path)
     from planner.optimize import solve_scenario
 
-    gc.freeze()
+    settle()
     with session.progress() as progress, session.interruptible() as stop:
         found = solve_scenario(
             loaded,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from planner.evaluate import evaluate
+from planner.judge import accounts
 from planner.physics.system import System
 from planner.plan import Decision, Evaluation
 from planner.report.derivation import Step, binding_lines, derive, meaning, step_lines, to_text
@@ -109,8 +111,7 @@ def test_nothing_binding_is_said() -> None:
 
 
 def test_every_binding_name_has_a_meaning() -> None:
-    source = (Path(__file__).parents[2] / "planner" / "evaluate.py").read_text()
-    body = source[source.index("def _binding") : source.index("def _notes")]
+    body = inspect.getsource(accounts.binding)
     plain = re.findall(r'^ +"(\w+)": ', body, flags=re.M) + re.findall(r'ratios\["(\w+)"\]', body)
     tiered = re.findall(r'ratios\[f"{tier\.name}_(\w+)"\]', body)
     assert len(plain) >= 5
