@@ -81,7 +81,7 @@ def solve(
             progress=progress,
             stop=stop,
         )
-    plan_file = to_json(found, loaded.model_dump(mode="json", exclude_none=True))
+    plan_file = to_json(found, loaded.model_dump(mode="json", exclude_none=True), loaded.text)
     return session.deliver(found, rendered(found, format_, output, plan_file), output, report, plan_file)
 
 

@@ -32,9 +32,9 @@ Data = dict[str, Any]
 _NOT_ASCII = re.compile(r"[^\x20-\x7e\n]")
 
 
-def to_json(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None) -> str:
-    """The plan file as text; ``scenario`` is every value of the scenario, which makes the file complete in itself."""
-    return dumps(plan_file(plan_set, scenario))
+def to_json(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None, text: str = "") -> str:
+    """The plan file as text; every value of the scenario and its file's text make it complete in itself."""
+    return dumps(plan_file(plan_set, scenario, text))
 
 
 def dumps(data: Mapping[str, Any]) -> str:
@@ -47,7 +47,7 @@ def _visible(found: re.Match[str]) -> str:
     return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
-def plan_file(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None) -> Data:
+def plan_file(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None, text: str = "") -> Data:
     """Everything that one solve found, as plain data."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -57,6 +57,7 @@ def plan_file(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None) -> D
             "file": plan_set.scenario_file,
             "headline": plan_set.headline,
             "resolved": scenario,
+            "text": text or None,
         },
         "planner_version": plan_set.planner_version,
         "status": plan_set.status,
@@ -223,6 +224,7 @@ def _cell(evaluation: Evaluation | None, certificate: Certificate | None) -> Dat
         "usd_per_million_tokens": evaluation.usd_per_million_tokens,
         "relative_gap": certificate.relative_gap if certificate else None,
         "proven": certificate.proven if certificate else False,
+        "costs": [_cost(line) for line in evaluation.costs],
         "decision": _decision(evaluation.decision),
     }
 

@@ -34,45 +34,48 @@ def read_plan(path: Path, rank: int = 1) -> StoredPlan:
     Raises:
         InputError: The file cannot be read, is no plan file, or has no such rank.
     """
-    data = _read(path)
+    data = read_json(path)
     plans = data.get("plans") if isinstance(data, dict) else None
     if not isinstance(plans, list):
-        raise _bad(path, "it has no list of plans")
+        raise not_a_plan_file(path, "it has no list of plans")
     if not plans:
-        raise _bad(path, "it lists no plan: its scenario is infeasible")
+        raise not_a_plan_file(path, "it lists no plan: its scenario is infeasible")
     found = next((plan for plan in plans if isinstance(plan, dict) and plan.get("rank") == rank), None)
     if found is None:
         raise InputError(Diagnostic("unknown-rank", f"{path}: no plan of rank {rank}; it has {len(plans)}"))
     try:
         scenario = Scenario.model_validate_json(json.dumps(data["scenario"]["resolved"]))
-        decision = _decision(found["decision"])
-        _check_shape(decision, scenario)
+        decision = decision_from(found["decision"])
+        check_shape(decision, scenario)
         return StoredPlan(
             rank, len(plans), decision, float(found["usd_per_hour"]), scenario, str(data["planner_version"])
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise _bad(path, f"{type(error).__name__} at {' '.join(str(error).split())[:120]}") from None
+        raise not_a_plan_file(path, f"{type(error).__name__} at {' '.join(str(error).split())[:120]}") from None
 
 
-def _read(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """The JSON of a file of bounded size."""
     try:
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(Diagnostic("unreadable-file", f"cannot read {path}: {error.strerror}")) from None
     if len(raw) > MAX_BYTES:
-        raise _bad(path, "it is larger than 64 MB")
+        raise not_a_plan_file(path, "it is larger than 64 MB")
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise _bad(path, f"it is not JSON ({' '.join(str(error).split())[:80]})") from None
+        raise not_a_plan_file(path, f"it is not JSON ({' '.join(str(error).split())[:80]})") from None
 
 
-def _bad(path: Path, why: str) -> InputError:
+def not_a_plan_file(path: Path, why: str) -> InputError:
+    """What a file that no solve wrote is refused with."""
     return InputError(Diagnostic("not-a-plan-file", f"{path}: not a plan file of planner solve: {why}"))
 
 
-def _decision(data: Mapping[str, Any]) -> Decision:
+def decision_from(data: Mapping[str, Any]) -> Decision:
+    """A decision as the plan file has it."""
     return Decision(
         architecture=data["architecture"],
         prefill_config=_text(data["prefill_config"]),
@@ -100,7 +103,7 @@ def _text(value: Any) -> str:
     raise ValueError("decision (a name is no name)")
 
 
-def _check_shape(decision: Decision, scenario: Scenario) -> None:
+def check_shape(decision: Decision, scenario: Scenario) -> None:
     """Refuse what no solve wrote: a decision of another scenario's shape."""
     tiers, parts = len(scenario.tiers), len(decision.hbm_bytes)
     shapes = [len(decision.roles), len(decision.capacity_bytes), len(decision.hits) - 1]

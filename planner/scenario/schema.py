@@ -235,6 +235,11 @@ class Scenario(Strict):
         """Hash of the file's text."""
         return self._meta.sha256
 
+    @property
+    def text(self) -> str:
+        """The file's text, line by line as it was; empty where there is no file."""
+        return "\n".join(self._meta.document.lines) if self._meta.document else ""
+
     def span(self, path: str) -> Span | None:
         """Where a key such as ``slo.ttft_ms`` stands in the file; None for a default."""
         return self._meta.span(path)
