@@ -37,7 +37,7 @@ class Option:
 def optimum(doc: dict[str, Any], architecture: str, tiered: bool, seconds: float = 60.0) -> dict[str, Any]:
     """Cost and proven bound of one cell; ``usd_per_hour`` is None where SCIP proves that nothing fits."""
     p = Physics(doc)
-    options = list(_options(p, architecture, tiered))
+    options = _options(p, architecture, tiered) if architecture in p.dep["architectures"] else []
     if not options:
         return {"usd_per_hour": None, "bound": math.inf, "status": "no candidate"}
     build = _Build(p, options, architecture == "colocated" and p.dep["colocated_routing"] == "random")
