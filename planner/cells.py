@@ -36,6 +36,12 @@ class SolveSettings:
     presolve: str = "choose"
     random_seed: int = 0
 
+    def halted(self) -> str:
+        """Why no further step may be taken, empty while it may."""
+        if self.stop is not None and self.stop():
+            return "interrupted"
+        return "time limit" if time.perf_counter() > self.deadline else ""
+
 
 class SimplestPlans:
     """Exact cost of a design's simplest plan; remembers the best ones."""
@@ -120,14 +126,15 @@ def solve_cell(
 
     started = time.perf_counter()
     simplest = SimplestPlans(system)
-    found = candidates(system, architecture, tiered, keep=keep, judge=simplest.cost)
+    found = candidates(system, architecture, tiered, keep=keep, judge=simplest.cost, halted=settings.halted)
     own = simplest.best.usd_per_hour if simplest.best else math.inf
     limit = max(own, ranking_limit) * (1 + 1e-9)
     found = replace(found, designs=tuple(d for d in found.designs if d.usd_floor <= limit))
     proof = Proof(min((d.usd_floor for d in found.designs), default=math.inf), own, simplest.best)
-    proof.bound = min(proof.bound, own)
+    proof.bound = min(proof.bound, own, found.unexplored_usd)
+    proof.interrupted = found.halted
     result = CellResult(found, proof)
-    if found.designs and (use_model or proof.gap > settings.gap):
+    if found.designs and not found.halted and (use_model or proof.gap > settings.gap):
         options = SolverOptions(settings.gap, settings.presolve, settings.random_seed)
         scale = own if math.isfinite(own) else found.designs[0].usd_floor
         result.prover = Prover(found, scale, options, settings.stop)

@@ -28,6 +28,7 @@ def candidates(
     *,
     keep: int = 1,
     judge: Judge | None = None,
+    halted: Callable[[], str] = str,
 ) -> Candidates:
     """Designs of one cell, until their GPUs alone cost more than the best known plans.
 
@@ -37,6 +38,7 @@ def candidates(
         tiered: whether tiers may be used.
         keep: how many plans of different structure must stay possible (ranked plans).
         judge: exact cost of a design's simplest plan (infinite if it has none); its results tighten the limit.
+        halted: polled; a reason ends the enumeration with what was found, and with a bound on the rest.
     """
     decodes = decode_options(system) if architecture == "disaggregated" else ()
     if architecture == "disaggregated" and not decodes:
@@ -46,9 +48,13 @@ def candidates(
     streams = list(streams_of(system, architecture, role_sets(system.tiers, tiered), decodes))
     heap = [(s.usd(s.first), i, s.first) for i, s in enumerate(streams)]
     heapq.heapify(heap)
+    unexplored, reason = math.inf, ""
     while heap:
         usd, i, count = heapq.heappop(heap)
         if usd > limit.usd * (1 + 1e-9):
+            break
+        if reason := halted():
+            unexplored = usd
             break
         enough = streams[i].extend(found, count, usd, limit)
         if not enough and count < streams[i].last:
@@ -56,7 +62,8 @@ def candidates(
     kept = [d for d in found if d.usd_floor <= limit.usd * (1 + 1e-9)]
     coupled = bool(decodes) and system.scenario.deployment.transfer.prefill_tp_at_most_decode_tp
     kept = undominated(kept, coupled)
-    return Candidates(system, architecture, tuple(sorted(kept, key=lambda d: d.usd_floor)), decodes)
+    designs = tuple(sorted(kept, key=lambda d: d.usd_floor))
+    return Candidates(system, architecture, designs, decodes, unexplored, reason)
 
 
 class _Limit:

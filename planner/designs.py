@@ -6,6 +6,7 @@ each design the TTFT, queue and decode limits become one number per load row: th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,3 +119,5 @@ class Candidates:
     architecture: Architecture
     designs: tuple[Design, ...]
     decodes: tuple[DecodeOption, ...]
+    unexplored_usd: float = math.inf  # designs beyond those listed cost at least this much
+    halted: str = ""  # why the enumeration ended early

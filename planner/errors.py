@@ -84,6 +84,13 @@ class GaveUpError(PlannerError):
     code = "gave-up"
 
 
+class StoppedError(GaveUpError):
+    """The user stopped the work before there was any plan."""
+
+    exit_code = 130
+    code = "interrupted"
+
+
 def _by_place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
     span = diagnostic.span
     return (span.file, span.line, span.column, diagnostic.path) if span else ("", 0, 0, diagnostic.path)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from planner import __version__
 from planner.cells import CellResult, Progress, SolveSettings, preferred, solve_cell
 from planner.describe import differences, headline, no_plan_reasons
+from planner.errors import Diagnostic, GaveUpError, StoppedError
 from planner.interaction import KEYS, verdict
 from planner.physics.system import System
-from planner.plan import Architecture, Cell, Certificate, Evaluation, Plan, PlanSet
+from planner.plan import Architecture, Cell, Certificate, Evaluation, Plan, PlanSet, Verdict
 
 if TYPE_CHECKING:
     from planner.scenario import Scenario
@@ -49,25 +50,28 @@ def solve_scenario(
 
     Raises:
         GaveUpError: a limit was hit before any plan was found.
+        StoppedError: ``stop`` said so before any plan was found.
     """
     started = time.perf_counter()
     limit = time_limit_s if time_limit_s is not None else scenario.solve.time_limit_s
-    settings = SolveSettings(gap or scenario.solve.gap, started + limit, stop)
+    settings = SolveSettings(scenario.solve.gap if gap is None else gap, started + limit, stop)
     say = progress or (lambda _: None)
     system = System(scenario)
     cells = _solve_cells(system, scenario, settings, plans or scenario.solve.plans, say)
     say("ranking")
     ranked = _ranked(cells, plans or scenario.solve.plans, settings)
+    if not ranked:
+        _refuse_to_guess(cells, limit)
     certificate = _certificate(cells, ranked, settings, started)
     if verify and ranked:
         say("solving again with other solver settings")
         certificate = _verified(system, scenario, cells, certificate, settings)
     if write_lp and ranked:
         _write_lp(cells, ranked[0], write_lp)
-    outcome = None
+    outcome, left_out = None, ()
     if with_verdict and ranked and len(scenario.deployment.architectures) > 1:
         say("verdict")
-        outcome = verdict(system, cells, settings)
+        outcome, left_out = _verdict(system, cells, settings)
     status = "infeasible"
     if ranked:
         status = "optimal" if certificate is not None and certificate.proven else "feasible"
@@ -84,7 +88,7 @@ def solve_scenario(
         verdict=outcome,
         defaults=tuple(scenario.defaults),
         sources=tuple(scenario.sources),
-        warnings=tuple(w.message for w in scenario.warnings) + _limit_warnings(cells),
+        warnings=tuple(w.message for w in scenario.warnings) + _limit_warnings(cells) + left_out,
         reasons=() if ranked else no_plan_reasons(system),
         seconds=time.perf_counter() - started,
         versions=_versions(),
@@ -119,7 +123,7 @@ def _ranked(cells: dict[CellKey, CellResult], count: int, settings: SolveSetting
         best = heads.pop(key)
         assert best is not None
         ranked.append(best)
-        if len(ranked) == count or time.perf_counter() > settings.deadline:
+        if len(ranked) == count or settings.halted():
             break
         following = _next(cells[key], ranked, settings)
         if following is not None:
@@ -146,7 +150,7 @@ def _next(cell: CellResult, ranked: list[Evaluation], settings: SolveSettings) -
         return None
     seen = {plan.decision.structure() for plan in ranked}
     cell.prover.exclude_structure(ranked[-1].decision.structure())
-    while time.perf_counter() < settings.deadline:
+    while not settings.halted():
         found = cell.prover.prove(Proof(-math.inf), settings.deadline).best
         if found is None or found.decision.structure() not in seen:
             return found
@@ -199,7 +203,8 @@ def _cell(key: CellKey, cell: CellResult, settings: SolveSettings) -> Cell:
 
     proof = cell.proof
     if cell.best is None:
-        return Cell(*key, None, None, "no configuration keeps every promise")
+        why = f"stopped early ({proof.interrupted})" if proof.interrupted else "no configuration keeps every promise"
+        return Cell(*key, None, None, why)
     bound = min(proof.bound, proof.cost)
     name = solver_name() if cell.prover is not None else "enumeration"
     made = Certificate(bound, proof.cost, proof.gap, settings.gap, proof.rounds, proof.seconds, name)
@@ -212,6 +217,29 @@ def _write_lp(cells: dict[CellKey, CellResult], best: Evaluation, path: str) -> 
     prover = cells[best.decision.architecture, True].prover
     if prover is not None:
         write_lp(build(prover.data), path)
+
+
+def _refuse_to_guess(cells: dict[CellKey, CellResult], limit_s: float) -> None:
+    """Without a plan, "impossible" is only said where the search was complete."""
+    stopped = {cell.proof.interrupted for cell in cells.values()} - {""}
+    if "interrupted" in stopped:
+        raise StoppedError("interrupted before there was a plan")
+    if "time limit" in stopped:
+        hint = "raise solve.time_limit_s, or --time-limit"
+        raise GaveUpError(Diagnostic("time-limit", f"no plan was found within {limit_s:g} s", hint=hint))
+    if stopped:
+        hint = "solve again with another gap (solve.gap)"
+        raise GaveUpError(Diagnostic("solver", f"no plan was found: {', '.join(sorted(stopped))}", hint=hint))
+
+
+def _verdict(
+    system: System, cells: dict[CellKey, CellResult], settings: SolveSettings
+) -> tuple[Verdict | None, tuple[str, ...]]:
+    """The verdict, or none and a warning where it would rest on solves that were cut short."""
+    found = None if settings.halted() else verdict(system, cells, settings)
+    if why := settings.halted():
+        return None, (f"stopped early ({why}): whether combining pays was not found out",)
+    return found, ()
 
 
 def _limit_warnings(cells: dict[CellKey, CellResult]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from planner.milp.solve import SolverOptions
 
 MIN_HIGHS = (1, 16)
+logging.getLogger("pyomo.contrib.solver.solvers.highs").setLevel(logging.ERROR)  # it warns of every interruption
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,23 @@ def require_highs() -> None:
         )
 
 
+class _Interruptible(Highs):
+    """HiGHS that polls ``stop`` while it runs and then ends with its incumbent and bound."""
+
+    def __init__(self, stop: Callable[[], bool] | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self._stop = stop
+
+    def set_instance(self, model: Any) -> None:
+        """Load a model into a new HiGHS, which forgets callbacks."""
+        stop = self._stop
+        super().set_instance(model)
+        self._stop = stop
+        if stop is not None:
+            for callback in ("cbMipInterrupt", "cbSimplexInterrupt"):
+                getattr(self._solver_model, callback).subscribe(lambda event: event.interrupt() if stop() else None)
+
+
 class Solver:
     """One model in one persistent solver."""
 
@@ -57,7 +76,7 @@ class Solver:
         self.model = model
         self.options = options
         self.stop = stop
-        self.solver = Highs()
+        self.solver = _Interruptible(stop)
         self.solver.config.load_solutions = False
         self.solver.config.raise_exception_on_nonoptimal_result = False
 
@@ -84,13 +103,16 @@ class Solver:
         has_answer = status in (SolutionStatus.optimal, SolutionStatus.feasible)
         stopped = ""
         if condition != TerminationCondition.convergenceCriteriaSatisfied:
-            stopped = "time limit" if condition == TerminationCondition.maxTimeLimit else "interrupted"
+            stopped = "time limit" if condition == TerminationCondition.maxTimeLimit else self._why_stopped()
         bound = result.objective_bound
         if bound is None and has_answer and not stopped:
             bound = result.incumbent_objective
         if has_answer:
             result.solution_loader.load_vars()
         return Outcome(-math.inf if bound is None else float(bound), has_answer, False, stopped)
+
+    def _why_stopped(self) -> str:
+        return "interrupted" if self.stop is not None and self.stop() else "the solver gave up"
 
     def add(self, constraints: list[Any]) -> None:
         """Tell the solver of new rows."""

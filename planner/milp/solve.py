@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.designs import Candidates
-from planner.errors import GaveUpError
 from planner.evaluate import evaluate
 from planner.milp.build import add_cut, build
 from planner.milp.data import ModelData, Segment
@@ -76,8 +75,8 @@ class Prover:
         proof = proof or Proof(-math.inf)
         for _ in range(MAX_ROUNDS):
             left = deadline - time.perf_counter()
-            if left <= 0:
-                proof.interrupted = proof.interrupted or "time limit"
+            if left <= 0 or (self.stop is not None and self.stop()):
+                proof.interrupted = proof.interrupted or ("time limit" if left <= 0 else "interrupted")
                 break
             outcome = self.solver.solve(left)
             proof.rounds += 1
@@ -242,8 +241,3 @@ def _value(expression: Any) -> float:
     import pyomo.core as pyo
 
     return float(pyo.value(expression))
-
-
-def give_up(what: str) -> GaveUpError:
-    """The error of a limit that was hit before any plan was found."""
-    return GaveUpError(f"{what}: no plan was found in time; raise solve.time_limit_s")
