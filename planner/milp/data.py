@@ -15,10 +15,12 @@ from planner.designs import Candidates, Design, RoleSet
 from planner.physics.reuse import Law
 from planner.physics.system import System
 
+TINY = 1e-4  # coefficients below it are rounded to the side that keeps the bound a bound
+
 
 @dataclass
 class Segment:
-    """One linear-programming piece of a law: concave ones carry tangents, convex ones their chord. Units of capacity."""
+    """One linear piece of a law: concave ones carry tangents, convex ones their chord. In units of capacity."""
 
     lo: float
     hi: float
@@ -72,7 +74,8 @@ class ModelData:
     def stage_units(self) -> tuple[float, ...]:
         """Staging per unit of prefetched hits and partition: ``lambda P kappa * coverage / precision * lead``."""
         s = self.system
-        return tuple(r * s.coverage / s.precision * s.lead_s / self.unit for r in s.reuse_bytes_per_s)
+        units = (r * s.coverage / s.precision * s.lead_s / self.unit for r in s.reuse_bytes_per_s)
+        return tuple(u if u >= TINY else 0.0 for u in units)  # less staging than true: the bound stays a bound
 
     @cached_property
     def fresh(self) -> float:
@@ -92,9 +95,23 @@ class ModelData:
         """Capacity that design ``q``'s nodes can hold of tier ``t``."""
         return self.system.tiers[t].max_per_node * self.designs[q].prefill.nodes / self.unit
 
+    def need(self, q: int, row: int) -> float:
+        """Hits that load row ``row`` of design ``q`` needs; none where the solver would drop so small a need."""
+        need = self.designs[q].rows[row].need
+        return need if need >= TINY else 0.0
+
+    def hbm_hits(self, q: int) -> float:
+        """Hits of design ``q``'s free HBM (one partition), rounded up where the solver would drop them."""
+        option = self.designs[q].prefill
+        hits = option.laws[0].hit_rate(option.hbm_bytes)
+        return max(hits, TINY) if hits > 0 else 0.0
+
     def hbm(self, q: int) -> float:
-        """Free HBM of design ``q``."""
-        return self.designs[q].prefill.hbm_bytes / self.unit
+        """Free HBM of design ``q``; if tiny, rounded to the side that keeps the bound a bound."""
+        free = self.designs[q].prefill.hbm_bytes / self.unit
+        if 0 < free < TINY:  # inclusion asks tiers to hold as much; an exclusive tier counts it as its own
+            return 0.0 if self.inclusive and len(self.parts) == 1 else TINY
+        return free
 
     def read_supply(self, t: int, q: int) -> float:
         """Hits per second that the nodes of ``q`` can read from tier ``t``, relative to all reusable KV."""
@@ -166,6 +183,7 @@ class ModelData:
         cut = (value - slope * k, slope)
         if slope < 1e-4:  # too flat a coefficient for the solver: its largest value instead, still above the law
             cut = (value + slope * (segment.hi - k), 0.0)
+        cut = (_intercept(cut[0]), cut[1])
         if any(abs(a - cut[0]) < 1e-9 and abs(b - cut[1]) < 1e-9 * max(1.0, b) for a, b in segment.cuts):
             return False
         segment.cuts.append(cut)
@@ -179,7 +197,7 @@ class ModelData:
         if slope < 1e-4:
             segment.cuts = [(high, 0.0)]
         else:
-            segment.cuts = [(low - slope * segment.lo, slope)]
+            segment.cuts = [(_intercept(low - slope * segment.lo), slope)]
 
     def below(self, t: int) -> int:
         """The next faster level that the model has."""
@@ -227,6 +245,13 @@ class ModelData:
     def design_label(self, q: int) -> str:
         """Readable name of design ``q``."""
         return design_label(self.designs[q], self.system)
+
+
+def _intercept(a: float) -> float:
+    """A cut's intercept without coefficients that the solver would drop: raised, so the cut stays above the law."""
+    if abs(a) < 1e-9:
+        return 0.0
+    return a if abs(a) >= TINY else (TINY if a > 0 else 0.0)
 
 
 def design_label(design: Design, system: System) -> str:

@@ -82,7 +82,7 @@ def tp_coupling(m: Any, c: Any) -> Any:
       "hit rate", key="slo.ttft_ms", kind="promise", index="ROW")  # fmt: skip
 def prefill_queue(m: Any, c: Any, row: int) -> Any:
     """Hits that the queue needs. One partition: weights are 1, so one row serves all designs."""
-    need = sum(max(0.0, c.designs[q].rows[row].need) * m.use[q] for q in m.DESIGN)
+    need = sum(c.need(q, row) * m.use[q] for q in m.DESIGN)
     if len(c.parts) == 1:
         return need <= m.effective[0]
     weighted = sum(c.designs[q].rows[row].weights[j] * m.effective_by[q, j] for q in m.DESIGN for j in m.PART)
@@ -139,9 +139,7 @@ def prefetch_role(m: Any, c: Any, t: int, s: int, j: int) -> Any:
 def hbm_hits(m: Any, c: Any, j: int) -> Any:
     """With one partition a number per design; else each partition gets its part of HBM (``hbm_split``)."""
     if len(c.parts) == 1:
-        return m.hits[0, j] <= sum(
-            c.designs[q].prefill.laws[j].hit_rate(c.designs[q].prefill.hbm_bytes) * m.use[q] for q in m.DESIGN
-        )
+        return m.hits[0, j] <= sum(c.hbm_hits(q) * m.use[q] for q in m.DESIGN)
     return m.hits[0, j] <= sum(m.law_hits[0, j, g, s] for g, s in c.pieces(j))
 
 

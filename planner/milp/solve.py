@@ -67,6 +67,7 @@ class Prover:
         self.model = build(self.data)
         self.solver = Solver(self.model, options, stop)
         self.excluded: list[tuple[int, int | None]] = []
+        self.model_bound = -math.inf  # of the last solve, in dollars per hour
         self.unexplained = math.inf  # bound at which the judge rejected a design: nothing is proven beyond it
 
     def prove(self, proof: Proof | None = None, deadline: float = math.inf) -> Proof:
@@ -83,7 +84,8 @@ class Prover:
             if outcome.infeasible:
                 proof.bound = max(proof.bound, min(proof.cost, self.unexplained))
                 break
-            proof.bound = max(proof.bound, min(outcome.bound * self.data.usd_unit, self.unexplained))
+            self.model_bound = outcome.bound * self.data.usd_unit
+            proof.bound = max(proof.bound, min(self.model_bound, self.unexplained))
             if outcome.stopped:
                 proof.interrupted = outcome.stopped
             if not outcome.has_answer:
