@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from planner import __version__
+from planner.cli.benchmarks import benchmarks
 from planner.cli.catalog import catalog
 from planner.cli.check import check
 from planner.cli.explain import explain
@@ -40,5 +41,5 @@ def planner(
     """Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose."""
 
 
-for command in (solve, check, explain, fit, init, catalog, rules, schema):
+for command in (solve, check, explain, fit, init, catalog, rules, schema, benchmarks):
     app.command()(command)

@@ -1,0 +1,1 @@
+"""Speed and trust, measured on this machine: ``planner benchmarks``."""

@@ -1,0 +1,64 @@
+"""``planner benchmarks``: speed and trust, measured on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from planner.benchmark.table import Figure
+
+PARTS = ("start", "memory", "solve", "brute", "scip")
+
+
+def benchmarks(
+    only: Annotated[list[str] | None, typer.Option(help=f"Parts to run: {', '.join(PARTS)}. Default: all.")] = None,
+    count: Annotated[int, typer.Option(help="Random scenarios for brute force and SCIP.", min=1)] = 200,
+    scenarios: Annotated[Path, typer.Option(help="Folder of scenario files.")] = Path("scenarios"),
+) -> None:
+    """Measure start-up, solve, memory, and agreement with brute force and SCIP, side by side in one run."""
+    from planner.benchmark.table import rendered
+    from planner.errors import PlannerError
+
+    unknown = set(only or ()) - set(PARTS)
+    if unknown:
+        raise PlannerError(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    missed = 0
+    for part in only or PARTS:
+        figures = list(_part(part, count, scenarios))
+        missed += sum(f.met is False for f in figures)
+        typer.echo(rendered(figures) + "\n")
+    if missed:
+        typer.echo(f"{missed} targets missed", err=True)
+        raise typer.Exit(3)
+
+
+def _part(part: str, count: int, folder: Path) -> Iterator[Figure]:
+    from planner.benchmark.table import Figure
+
+    files = sorted(folder.glob("*.yaml"), key=lambda p: (p.stem != "chat", p.stem))
+    if part in ("start", "memory", "solve") and not files:
+        yield Figure(f"No scenarios in {folder}/: run from a checkout", part, 0, "", target="run", met=False)
+        return
+    if part == "start":
+        from planner.benchmark.startup import whole_process
+
+        yield from whole_process(files)
+    elif part == "memory":
+        from planner.benchmark.startup import memory
+
+        yield from memory(files)
+    elif part == "solve":
+        from planner.benchmark.library import in_process
+
+        yield from in_process(files[:3])
+    else:
+        from planner.benchmark import oracles
+
+        if not oracles.available():
+            yield Figure("Brute force and SCIP live beside the tests: run from a checkout", part, 0, "")
+            return
+        yield from oracles.against_brute_force(count) if part == "brute" else oracles.against_scip(count)
