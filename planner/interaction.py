@@ -1,4 +1,4 @@
-"""Does combining pay? The four cells, their interaction, how robust its sign is, and what limits it (MODEL.md section 13).
+"""Does combining pay? Four cells, their interaction, how robust its sign is, what limits it (MODEL.md section 13).
 
 Everything here is decided by solving again: at 0.95 and 1.05 of the load, with fractional instance counts, with free
 transfer, a tenth more TTFT, and a tenth more hits.
@@ -17,6 +17,7 @@ from planner.physics.reuse import HillLaw, Law, MeasuredLaw, PowerLaw
 from planner.physics.system import System
 from planner.plan import Architecture, Evaluation, Limit, LoadPoint, Verdict
 from planner.scenario import replace
+from planner.verdict_text import explanation
 
 LOAD_FACTORS = (0.95, 1.05)
 ARCHITECTURES: tuple[Architecture, ...] = ("colocated", "disaggregated")
@@ -57,11 +58,12 @@ def verdict(system: System, cells: Mapping[tuple[Architecture, bool], CellResult
         return Verdict("inconclusive", None, None, None, None, (), (), (), text)
     points = _load_points(system, cells, settings, amount)
     limits = _limits(system, cells, settings)
-    word = _word(system, cells, points, amount)
+    instance_usd = _instance_usd(system, cells)
+    word = _word(points, amount, instance_usd)
     base = costs[KEYS[0]]
     savings = base - costs[KEYS[3]], base - costs[KEYS[2]], base - costs[KEYS[1]]
     limited = tuple(dict.fromkeys(limit.kind for limit in limits if limit.structure_changed))
-    text = _explanation(word, amount, savings, points, limits, cells)
+    text = explanation(word, amount, savings, points, limits, cells, instance_usd)
     return Verdict(word, amount, *savings, limited, points, limits, text)
 
 
@@ -78,16 +80,17 @@ def _load_points(
     return tuple(sorted(points, key=lambda p: (p.fractional, p.load_factor)))
 
 
-def _word(
-    system: System,
-    cells: Mapping[tuple[Architecture, bool], CellResult],
-    points: tuple[LoadPoint, ...],
-    amount: float,
-) -> Literal["synergy", "offset", "inconclusive"]:
+def _instance_usd(system: System, cells: Mapping[tuple[Architecture, bool], CellResult]) -> float:
+    """Price of one prefill instance of the combined plan."""
     both = cells[KEYS[3]].best
-    instance = system.gpu_usd_per_hour * (both.prefill.gpus_per_instance if both else 1)
+    return system.gpu_usd_per_hour * (both.prefill.gpus_per_instance if both else 1)
+
+
+def _word(
+    points: tuple[LoadPoint, ...], amount: float, instance_usd: float
+) -> Literal["synergy", "offset", "inconclusive"]:
     values = [p.interaction_usd_per_hour for p in points if not p.fractional]
-    if any(v is None for v in values) or abs(amount) < instance:
+    if any(v is None for v in values) or abs(amount) < instance_usd:
         return "inconclusive"
     if any((v or 0.0) * amount <= 0 for v in values):
         return "inconclusive"
@@ -172,54 +175,3 @@ def _raised(law: Law, factor: float) -> Law:
     if isinstance(law, MeasuredLaw):
         return MeasuredLaw(tuple((k, up(h)) for k, h in law.points))
     raise TypeError(f"no relaxation is known for {type(law).__name__}")
-
-
-def _explanation(
-    word: str,
-    amount: float,
-    savings: tuple[float, float, float],
-    points: tuple[LoadPoint, ...],
-    limits: tuple[Limit, ...],
-    cells: Mapping[tuple[Architecture, bool], CellResult],
-) -> str:
-    both, apart_d, apart_t = savings
-    parts = [
-        f"Together disaggregation and tiers save ${both:,.2f}/h against colocated without tiers; apart, "
-        f"disaggregation saves ${apart_d:,.2f}/h and tiers ${apart_t:,.2f}/h."
-    ]
-    if word == "inconclusive":
-        spread = ", ".join(
-            f"${p.interaction_usd_per_hour:+,.2f}/h at {p.load_factor:g}x load"
-            for p in points
-            if not p.fractional and p.interaction_usd_per_hour is not None
-        )
-        parts.append(f"Whole instances decide the difference ({spread}): inconclusive.")
-    else:
-        more = "more" if amount > 0 else "less"
-        parts.append(f"Combined they save ${abs(amount):,.2f}/h {more} than apart: {word}.")
-    parts.extend(_role_changes(cells, limits))
-    return " ".join(parts)
-
-
-def _role_changes(cells: Mapping[tuple[Architecture, bool], CellResult], limits: tuple[Limit, ...]) -> list[str]:
-    """Tiers whose role disaggregation changes, with the numbers that force it and what free transfer would undo."""
-    alone, both = cells["colocated", True].best, cells["disaggregated", True].best
-    if alone is None or both is None:
-        return []
-    transfer = 1e3 * max(p.transfer_s for p in both.paths)
-    out = []
-    for a, b in zip(alone.tiers[1:], both.tiers[1:], strict=True):
-        if a.role == "sync" and b.role != "sync" and b.slack_s < 0:
-            out.append(
-                f"{b.name} is synchronous when colocated (fetch {1e3 * a.fetch_s:,.0f} ms against "
-                f"{1e3 * a.slack_before_fetch_s:,.0f} ms of slack) but "
-                f"{'prefetch-only' if b.role == 'prefetch' else b.role} when disaggregated: the KV transfer takes "
-                f"{transfer:,.0f} ms and leaves {1e3 * b.slack_before_fetch_s:,.0f} ms of slack for a fetch of "
-                f"{1e3 * b.fetch_s:,.0f} ms."
-            )
-            free = next((x for x in limits if x.relaxation == "transfer made free"), None)
-            if free is not None and f"{b.name} sync" in free.becomes:
-                out.append(f"With the transfer made free, {b.name} is synchronous again.")
-        elif a.role == "unused" and b.role == "sync" and b.staging_bytes > 0 and b.hit_rate < 1e-6:
-            out.append(f"{b.name} is bought only to stage what is prefetched.")
-    return out

@@ -16,7 +16,7 @@ LAYERS = [
     {"physics"},
     {"designs", "bounds", "derive", "judge", "evaluate", "fractional"},
     {"milp"},
-    {"cells", "interaction", "describe", "diagnose", "optimize"},
+    {"cells", "interaction", "relaxations", "verdict_text", "describe", "diagnose", "optimize"},
     {"study", "trace", "simulate", "deploy", "report", "fidelity"},
     {"cli", "benchmark", "__main__"},
 ]
