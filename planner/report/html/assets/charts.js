@@ -1,0 +1,73 @@
+"use strict";
+(() => {
+  const charts = JSON.parse(document.getElementById("chart-data").textContent);
+  const root = document.documentElement;
+  const PRINT_PX = 680;
+  const NARROW_PX = 560;
+
+  // "@s1" is the style sheet's --s1, so that charts follow light, dark and print like everything else
+  const colour = (name) => name === "clear" ? "rgba(0,0,0,0)" : getComputedStyle(root).getPropertyValue("--" + name).trim();
+  const painted = (value) => {
+    if (typeof value === "string") return /^@[a-z0-9]+$/.test(value) ? colour(value.slice(1)) : value;
+    if (Array.isArray(value)) return value.map(painted);
+    if (value && typeof value === "object") {
+      return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, painted(inner)]));
+    }
+    return value;
+  };
+
+  const axis = (own) => Object.assign({
+    gridcolor: colour("grid"), linecolor: colour("rule"), zerolinecolor: colour("rule"),
+    tickcolor: colour("rule"), automargin: true, fixedrange: true,
+  }, painted(own || {}));
+
+  const draw = (chart, place, width) => {
+    const narrow = width < NARROW_PX;
+    const size = narrow ? 11 : 13;
+    const own = painted(chart.layout);
+    const layout = Object.assign({}, own, {
+      width, height: chart.height, autosize: false, showlegend: false, dragmode: false, hovermode: "closest",
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size, color: colour("ink") },
+      hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("rule"), align: "left",
+        font: { size: size, color: colour("ink") } },
+      xaxis: axis(Object.assign(narrow ? { nticks: 5 } : {}, chart.layout.xaxis)),
+      yaxis: axis(chart.layout.yaxis),
+    });
+    return Plotly.react(place, painted(chart.traces), layout, {
+      displayModeBar: false, responsive: false, scrollZoom: false, doubleClick: false, showTips: false,
+    });
+  };
+
+  const places = () => charts.map((chart) => [chart, document.querySelector(`[data-chart="${chart.id}"]`)])
+    .filter(([, place]) => place);
+  const drawAll = (width) => Promise.all(places().map(([chart, place]) => draw(chart, place, width || place.clientWidth)));
+
+  let closed = [];
+  const print = () => {
+    if (root.classList.contains("printing")) return;
+    root.classList.add("printing");
+    closed = [...document.querySelectorAll("details.more:not([open])")];
+    closed.forEach((one) => { one.open = true; });
+    drawAll(PRINT_PX);
+  };
+  const resume = () => {
+    root.classList.remove("printing");
+    closed.forEach((one) => { one.open = false; });
+    closed = [];
+    drawAll();
+  };
+
+  drawAll().then(() => root.setAttribute("data-drawn", "yes"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
+  window.addEventListener("beforeprint", print);
+  window.addEventListener("afterprint", resume);
+  let waiting = 0;
+  let last = root.clientWidth;
+  window.addEventListener("resize", () => {
+    if (root.clientWidth === last || root.classList.contains("printing")) return;
+    last = root.clientWidth;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => drawAll(), 120);
+  });
+})();

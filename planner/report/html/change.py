@@ -1,0 +1,100 @@
+"""What could change the answer: the runner-up, the promises that bind, re-solves, and what is only estimated."""
+
+from __future__ import annotations
+
+from planner.milp.rules import RULES
+from planner.plan import PlanSet
+from planner.report.combining import verdict_sentence
+from planner.report.format import joined, percent, safe, usd
+from planner.report.html.budget import per_month
+from planner.report.reread import StoredSet
+
+FIRM = "high"
+NOTES_SHOWN = 3
+
+
+def changes(stored: StoredSet) -> list[tuple[str, str]]:
+    """Each as a subject and a sentence, most decisive first."""
+    found = stored.plan_set
+    if not found.plans:
+        return []
+    return [*_runner_up(found), *_binding(found), *_limits(found), *_combining(found), *_proof(found),
+            *_prices(stored), *_estimates(found)]  # fmt: skip
+
+
+def _runner_up(found: PlanSet) -> list[tuple[str, str]]:
+    if len(found.plans) < 2:
+        return []
+    best, second = found.plans[0].evaluation, found.plans[1]
+    more = second.evaluation.usd_per_hour - best.usd_per_hour
+    differs = safe("; ".join(second.differs_by), 200)
+    share = percent(more / (best.usd_per_hour or 1.0), 1, signed=True)
+    text = f"{share}, {per_month(more)} a month more" if more > 0 else "costs the same"
+    return [("The next design:", f"{text}{f' ({differs})' if differs else ''}.")]
+
+
+def _binding(found: PlanSet) -> list[tuple[str, str]]:
+    rules = {rule.name: rule for rule in RULES}
+    entries = []
+    for name in found.plans[0].evaluation.binding:
+        rule = rules.get(name)
+        if rule is None:
+            entries.append(f"{safe(name, 60)}")
+        else:
+            entries.append(f"{rule.title.lower()}{f' ({rule.scenario_key})' if rule.scenario_key else ''}")
+    return [("What binds:", f"{'; '.join(entries)}. Nothing else holds the plan where it is.")] if entries else []
+
+
+def _limits(found: PlanSet) -> list[tuple[str, str]]:
+    if found.verdict is None:
+        return []
+    best = found.plans[0].evaluation.usd_per_hour
+    entries = []
+    for limit in found.verdict.limits:
+        cost = ""
+        if limit.usd_per_hour is not None:
+            cost = f", {percent(limit.usd_per_hour / best - 1, 1, signed=True)}" if best else ""
+        entries.append(f"{safe(limit.relaxation, 120)}: {safe(limit.becomes, 200)}{cost}")
+    return [("Solved again with", "; ".join(entries) + ".")] if entries else []
+
+
+def _combining(found: PlanSet) -> list[tuple[str, str]]:
+    if found.verdict is None:
+        return []
+    firm = [p.interaction_usd_per_hour for p in found.verdict.points if p.interaction_usd_per_hour is not None]
+    span = ""
+    if firm:
+        low, high = usd(min(firm), signed=True), usd(max(firm), signed=True)
+        span = f" Near this load (see below) the interaction is {low} to {high}/h."
+    first = verdict_sentence(found).split("\n", 1)[0]
+    return [("Tiers with disaggregation:", f"{first}.{span}")]
+
+
+def _proof(found: PlanSet) -> list[tuple[str, str]]:
+    proof = found.certificate
+    if proof is None or proof.proven:
+        return []
+    return [("Not proven:", f"a design up to {percent(proof.relative_gap, 2)} cheaper may exist.")]
+
+
+def _prices(stored: StoredSet) -> list[tuple[str, str]]:
+    """Prices on the bill that are defaults or less than firmly known."""
+    found = stored.plan_set
+    sources, defaults = dict(found.sources), dict(found.defaults)
+    entries = []
+    for key in dict.fromkeys(line.source_key for line in found.plans[0].evaluation.costs if line.usd_per_hour > 0):
+        source = sources.get(key, "")
+        confidence = source.rpartition("confidence ")[2]
+        if key in defaults or (source and confidence != FIRM):
+            kind = joined(["a default" if key in defaults else "", f"confidence {confidence}" if source else ""], ", ")
+            entries.append(f"{safe(key, 60)} ({safe(kind, 80)})")
+    return [("Prices to check:", "; ".join(entries) + ".")] if entries else []
+
+
+def _estimates(found: PlanSet) -> list[tuple[str, str]]:
+    notes = list(dict.fromkeys(found.plans[0].evaluation.notes))
+    if not notes:
+        return []
+    rest = len(notes) - NOTES_SHOWN
+    more = f"; and {rest} more under Assumptions" if rest > 0 else ""
+    return [("Estimates it rests on:", "; ".join(safe(note, 240) for note in notes[:NOTES_SHOWN]) + f"{more}.")]

@@ -1,0 +1,157 @@
+"""The bill as stacked bars: ranked plans, the four cells, or the plans of several services, on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner.plan import CostLine, Evaluation, PlanSet
+from planner.report.format import joined, number, quantity, rounded_to_sum, safe, size, unit_price, usd
+from planner.report.html.budget import HOURS_PER_MONTH, per_month, short_usd
+from planner.report.html.parts import Chart, Series, Table, plot_text
+from planner.report.table import in_use
+
+ROW_PX, AXIS_PX, GAP = 46, 52, 0.7
+COLOURS = ("s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8")
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One stacked bar."""
+
+    name: str  # short, for the table
+    label: str  # above the bar
+    found: Evaluation
+    group: str = ""
+
+
+def short_design(found: Evaluation) -> str:
+    """A design in a few words: architecture, GPUs, tiers.
+
+    The bill tells the GPUs, so this also reads for a design whose pools are not known.
+    """
+    gpus = sum(line.quantity for line in found.costs if line.unit == "GPU")
+    held = [f"{size(t.capacity_bytes)} {safe(t.name, 24)}" for t in in_use(found.tiers)]
+    if not found.tiers:
+        held = [f"{size(line.quantity * 1e9)} {safe(line.item, 24)}" for line in found.costs if line.unit == "GB"]
+    return joined([found.decision.architecture, joined([f"{quantity(gpus)} GPUs" if gpus else "", *held], " + ")])
+
+
+def cost_chart(plan_set: PlanSet) -> Chart:
+    """Ranked plans and cells, whose first entry is the answer."""
+    bars = [
+        Bar(f"plan {plan.rank}", f"{plan.rank} · {short_design(plan.evaluation)}", plan.evaluation, "Ranked plans")
+        for plan in plan_set.plans
+    ]
+    for cell in plan_set.cells:
+        if cell.evaluation:
+            name = f"{cell.architecture}, {'with tiers' if cell.tiered else 'HBM only'}"
+            design = short_design(cell.evaluation).split(" · ", 1)[-1]
+            bars.append(Bar(name, joined([name, design]), cell.evaluation, "Cheapest of each kind"))
+    return stack("cost", "Cost of the ranked plans and of the four kinds of design", _says(plan_set), bars)
+
+
+def _says(plan_set: PlanSet) -> str:
+    best = plan_set.plans[0].evaluation
+    text = f"The first plan costs {per_month(best.usd_per_hour)} a month"
+    others = [p.evaluation.usd_per_hour for p in plan_set.plans[1:]]
+    if others:
+        more = "1 more plan costs" if len(others) == 1 else f"{len(others)} more plans cost"
+        text += f"; {more} up to {per_month(max(others))}"
+    cells = [c.evaluation.usd_per_hour for c in plan_set.cells if c.evaluation]
+    return text + (f"; the dearest of the four kinds {per_month(max(cells))}." if cells else ".")
+
+
+def stack(name: str, title: str, says: str, bars: Sequence[Bar]) -> Chart:
+    """Stacked bars, the label of each above it, so that narrow screens have room for the bars."""
+    items = list(dict.fromkeys(line.item for bar in bars for line in bar.found.costs)) or ["total"]
+    ordered = sorted(items, key=lambda item: all(_is_not_gpu(bar.found, item) for bar in bars))
+    colours = {item: COLOURS[n % len(COLOURS)] for n, item in enumerate(ordered)}
+    places = _places(bars)
+    rows = -min(places, default=0.0) + 1.0
+    return Chart(
+        id=name,
+        title=title,
+        says=says,
+        traces=tuple(_trace(item, colours[item], bars, places) for item in ordered),
+        layout={
+            "barmode": "stack",
+            "xaxis": {"title": {"text": "dollars per month"}, "tickprefix": "$", "tickformat": "~s"},
+            "yaxis": {"visible": False, "range": [-rows + 0.35, 0.95], "fixedrange": True},
+            "annotations": [*_labels(bars, places)],
+            "margin": {"l": 6, "r": 14, "t": 4, "b": AXIS_PX},
+        },
+        height=round(ROW_PX * (rows + 0.6)) + AXIS_PX,
+        legend=tuple(Series(safe(item, 60), colours[item]) for item in ordered),
+        table=_table(title, bars, ordered),
+    )
+
+
+def _is_not_gpu(found: Evaluation, item: str) -> bool:
+    return all(line.unit != "GPU" for line in found.costs if line.item == item)
+
+
+def _places(bars: Sequence[Bar]) -> list[float]:
+    """The bars' ordinates from the top; a new group starts after a gap."""
+    places: list[float] = []
+    for n, bar in enumerate(bars):
+        gap = GAP if n and bar.group != bars[n - 1].group else 0.0
+        places.append(places[-1] - 1.0 - gap if places else -(GAP if bar.group else 0.0))
+    return places
+
+
+def _trace(item: str, colour: str, bars: Sequence[Bar], places: Sequence[float]) -> dict[str, object]:
+    amounts = [_amount(bar.found, item) for bar in bars]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": plot_text(item),
+        "x": [amount * HOURS_PER_MONTH for amount in amounts],
+        "y": list(places),
+        "width": 0.46,
+        "hoverinfo": "text",
+        "hovertext": [_hover(bar, item) for bar in bars],
+        "marker": {"color": f"@{colour}", "line": {"color": "@paper", "width": 1}},
+    }
+
+
+def _amount(found: Evaluation, item: str) -> float:
+    if not found.costs:
+        return found.usd_per_hour
+    return sum(line.usd_per_hour for line in found.costs if line.item == item)
+
+
+def _hover(bar: Bar, item: str) -> str:
+    amount = _amount(bar.found, item)
+    lines = [line for line in bar.found.costs if line.item == item]
+    bill = "".join(f"<br>{quantity(x.quantity)} {plot_text(x.unit)} at {_price(x)}" for x in lines)
+    total = f"total {usd(bar.found.usd_per_hour)}/h, {per_month(bar.found.usd_per_hour)} a month"
+    part = f"<b>{plot_text(item)}: {usd(amount)}/h</b>, {per_month(amount)} a month"
+    return f"{plot_text(bar.name)}<br>{part}{bill}<br>{total}"
+
+
+def _price(line: CostLine) -> str:
+    return plot_text(unit_price(line.unit_usd_per_hour, line.unit))
+
+
+def _labels(bars: Sequence[Bar], places: Sequence[float]) -> list[dict[str, object]]:
+    base = {"x": 0, "xref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False, "align": "left"}
+    labels = []
+    for n, (bar, place) in enumerate(zip(bars, places, strict=True)):
+        if bar.group and (n == 0 or bar.group != bars[n - 1].group):
+            heading = f"<b>{plot_text(bar.group)}</b>"
+            labels.append(base | {"y": place + 0.72, "text": heading, "font": {"color": "@muted"}})
+        price = short_usd(bar.found.usd_per_hour * HOURS_PER_MONTH)
+        labels.append(base | {"y": place + 0.23, "text": f"{plot_text(bar.label, 64)} · <b>{price}</b>"})
+    return labels
+
+
+def _table(title: str, bars: Sequence[Bar], items: Sequence[str]) -> Table:
+    rows = []
+    for bar in bars:
+        parts = rounded_to_sum([_amount(bar.found, item) for item in items], 2, bar.found.usd_per_hour)
+        shown = [number(part, 2) if part else "" for part in parts]
+        total = bar.found.usd_per_hour
+        rows.append((bar.name, short_design(bar.found), *shown, number(total, 2), number(total * HOURS_PER_MONTH)))
+    titles = ("", "design", *(f"{item}, $/h" for item in items), "total, $/h", "total, $/month")
+    return Table(title, titles, tuple(rows), frozenset(range(2, len(titles))))
