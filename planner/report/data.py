@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from planner.plan import (
@@ -18,6 +19,7 @@ from planner.plan import (
     CostLine,
     Decision,
     Evaluation,
+    Fix,
     Plan,
     PlanSet,
     Pool,
@@ -66,6 +68,8 @@ def plan_file(plan_set: PlanSet, scenario: Mapping[str, Any] | None = None, text
         "cells": _cells(plan_set.cells, plan_set.verdict),
         "warnings": list(plan_set.warnings),
         "reasons": list(plan_set.reasons),
+        "conflicts": [asdict(conflict) for conflict in plan_set.conflicts],
+        "fixes": [_fix(fix) for fix in plan_set.fixes],
         "defaults": [{"key": key, "value": value} for key, value in plan_set.defaults],
         "sources": [{"value": value, "source": source} for value, source in plan_set.sources],
         "versions": dict(plan_set.versions),
@@ -81,6 +85,11 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
+
+
+def _fix(fix: Fix) -> Data:
+    changes = [{"key": c.key, "line": c.line, "from": c.before, "to": c.after} for c in fix.changes]
+    return {"usd_per_hour": fix.usd_per_hour, "changes": changes}
 
 
 def _certificate(certificate: Certificate | None) -> Data | None:

@@ -117,7 +117,7 @@ def _pool_cells(name: str, one: Pool) -> list[str]:
     slots = one.instances * one.batch if one.batch else None
     return [
         name,
-        pool(one),
+        pool(one, batch=False),
         number(one.gpus),
         quantity(one.nodes),
         ABSENT if one.offered_load is None else f"{number(one.offered_load, 2)} of {quantity(one.servers or 0)}",
@@ -193,13 +193,14 @@ def _plan_cells(plan: Plan, first: Plan) -> list[str]:
     ]
 
 
-def pool(one: Pool) -> str:
-    """A pool as instances × GPUs and how they are split.
+def pool(one: Pool, batch: bool = True) -> str:
+    """A pool as instances × GPUs, how they are split, and the sequences that one decodes together.
 
-    >>> pool(Pool(3, 8, "tp8·dp1·ep8", 3, 24, 24.0))
-    '3×8 tp8·dp1·ep8'
+    >>> pool(Pool(3, 8, "tp8·ep8", 3, 24, 24.0)), pool(Pool(2, 8, "tp8·ep8", 2, 16, 16.0, batch=128))
+    ('3×8 tp8·ep8', '2×8 tp8·ep8 b128')
     """
-    return f"{one.instances}×{one.gpus_per_instance} {safe(one.parallelism, _NAME)}"
+    together = f" b{one.batch}" if batch and one.batch else ""
+    return f"{one.instances}×{one.gpus_per_instance} {safe(one.parallelism, _NAME)}{together}"
 
 
 def notes(plan_set: PlanSet) -> list[str]:

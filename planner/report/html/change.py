@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.milp.rules import RULES
 from planner.plan import PlanSet
 from planner.report.combining import verdict_sentence
+from planner.report.derivation import meaning
 from planner.report.format import joined, percent, safe, usd
 from planner.report.html.budget import per_month
 from planner.report.reread import StoredSet
@@ -34,15 +34,8 @@ def _runner_up(found: PlanSet) -> list[tuple[str, str]]:
 
 
 def _binding(found: PlanSet) -> list[tuple[str, str]]:
-    rules = {rule.name: rule for rule in RULES}
-    entries = []
-    for name in found.plans[0].evaluation.binding:
-        rule = rules.get(name)
-        if rule is None:
-            entries.append(f"{safe(name, 60)}")
-        else:
-            entries.append(f"{rule.title.lower()}{f' ({rule.scenario_key})' if rule.scenario_key else ''}")
-    return [("What binds:", f"{'; '.join(entries)}. Nothing else holds the plan where it is.")] if entries else []
+    entries = [meaning(name) for name in found.plans[0].evaluation.binding]
+    return [("What binds:", "; ".join(entries) + ".")] if entries else []
 
 
 def _limits(found: PlanSet) -> list[tuple[str, str]]:

@@ -64,7 +64,7 @@ def _says(plan_set: PlanSet) -> str:
 
 def stack(name: str, title: str, says: str, bars: Sequence[Bar]) -> Chart:
     """Stacked bars, the label of each above it, so that narrow screens have room for the bars."""
-    items = list(dict.fromkeys(line.item for bar in bars for line in bar.found.costs)) or ["total"]
+    items = list(dict.fromkeys(line.item for bar in bars for line in _bill(bar.found)))
     ordered = sorted(items, key=lambda item: all(_is_not_gpu(bar.found, item) for bar in bars))
     colours = {item: COLOURS[n % len(COLOURS)] for n, item in enumerate(ordered)}
     places = _places(bars)
@@ -89,6 +89,12 @@ def stack(name: str, title: str, says: str, bars: Sequence[Bar]) -> Chart:
 
 def _is_not_gpu(found: Evaluation, item: str) -> bool:
     return all(line.unit != "GPU" for line in found.costs if line.item == item)
+
+
+def _bill(found: Evaluation) -> tuple[CostLine, ...]:
+    """The lines of a bill; a design that is only known by its total has one line."""
+    total = found.usd_per_hour
+    return found.costs or (CostLine("not itemised", 1.0, "design", total, total, ""),)
 
 
 def _places(bars: Sequence[Bar]) -> list[float]:
@@ -116,14 +122,12 @@ def _trace(item: str, colour: str, bars: Sequence[Bar], places: Sequence[float])
 
 
 def _amount(found: Evaluation, item: str) -> float:
-    if not found.costs:
-        return found.usd_per_hour
-    return sum(line.usd_per_hour for line in found.costs if line.item == item)
+    return sum(line.usd_per_hour for line in _bill(found) if line.item == item)
 
 
 def _hover(bar: Bar, item: str) -> str:
     amount = _amount(bar.found, item)
-    lines = [line for line in bar.found.costs if line.item == item]
+    lines = [line for line in _bill(bar.found) if line.item == item]
     bill = "".join(f"<br>{quantity(x.quantity)} {plot_text(x.unit)} at {_price(x)}" for x in lines)
     total = f"total {usd(bar.found.usd_per_hour)}/h, {per_month(bar.found.usd_per_hour)} a month"
     part = f"<b>{plot_text(item)}: {usd(amount)}/h</b>, {per_month(amount)} a month"

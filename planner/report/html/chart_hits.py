@@ -141,7 +141,7 @@ def _chosen(held: list[Held], names: list[str]) -> dict[str, object]:
 def _even(marks: tuple[BreakEven, ...], names: list[str]) -> dict[str, object]:
     return {
         "type": "scatter", "mode": "markers+text", "name": "break-even", "x": [m.capacity_bytes for m in marks],
-        "y": [m.hit_rate for m in marks], "text": [plot_text(m.tier, 24) for m in marks],
+        "y": [m.hit_rate for m in marks], "text": _apart(marks),
         "textposition": "bottom right", "hoverinfo": "text", "cliponaxis": False,
         "hovertext": [
             f"{plot_text(m.tier)}{_of(m.partition, names)} breaks even at<br><b>{size(m.capacity_bytes)}: "
@@ -150,6 +150,19 @@ def _even(marks: tuple[BreakEven, ...], names: list[str]) -> dict[str, object]:
         ],
         "marker": {"color": "@limit", "size": 13, "symbol": "line-ns-open", "line": {"color": "@limit", "width": 3}},
     }  # fmt: skip
+
+
+def _apart(marks: tuple[BreakEven, ...]) -> list[str]:
+    """Labels of the marks; those in the same place share one."""
+    texts = []
+    for mark in marks:
+        near = [m for m in marks if _near(mark, m)]
+        texts.append(plot_text(", ".join(m.tier for m in near), 40) if near[0] is mark else "")
+    return texts
+
+
+def _near(one: BreakEven, other: BreakEven) -> bool:
+    return abs(math.log(one.capacity_bytes / other.capacity_bytes)) < 0.15 and abs(one.hit_rate - other.hit_rate) < 0.05
 
 
 def _of(partition: int, names: list[str]) -> str:
