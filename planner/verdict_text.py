@@ -48,16 +48,13 @@ def _why_inconclusive(amount: float, points: tuple[LoadPoint, ...], instance_usd
     said = f"Combined they save ${abs(amount):,.2f}/h {less} than apart"
     if abs(amount) < instance_usd:
         return f"{said}, less than one instance (${instance_usd:,.2f}/h): inconclusive."
-    spread = ", ".join(
-        f"{p.load_factor:g}× load {'no plan' if p.interaction_usd_per_hour is None else _signed(p.interaction_usd_per_hour)}"
-        for p in points
-        if not p.fractional
-    )
+    spread = ", ".join(f"{p.load_factor:g}× load {_signed(p)}" for p in points if not p.fractional)
     return f"{said}, but the sign does not hold within 5 % of the load ({spread}): inconclusive."
 
 
-def _signed(usd: float) -> str:
-    return f"{'−' if usd < 0 else '+'}${abs(usd):,.2f}/h"
+def _signed(point: LoadPoint) -> str:
+    usd = point.interaction_usd_per_hour
+    return "no plan" if usd is None else f"{'−' if usd < 0 else '+'}${abs(usd):,.2f}/h"
 
 
 def _role_changes(cells: Mapping[tuple[Architecture, bool], CellResult], limits: tuple[Limit, ...]) -> list[str]:

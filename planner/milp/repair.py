@@ -87,9 +87,7 @@ def _raised(system: System, answer: Answer, hbm: tuple[float, ...]) -> tuple[tup
     laws, roles = answer.design.prefill.laws, answer.design.roles
     levels = [list(row) for row in answer.hits]
     for j, law in enumerate(laws):
-        levels[0][j] = min(max(levels[0][j], 0.0), law.hit_rate(hbm[j]))
-        if not roles.used:
-            levels[0][j] = law.hit_rate(hbm[j])
+        levels[0][j] = law.hit_rate(hbm[j])  # HBM's hits cost nothing: none is declined
         for level in range(1, len(levels)):
             grows = roles.roles[level - 1] != "unused" and answer.adds[level - 1][j]
             reached = min(levels[level][j], law.top * (1 - 1e-12))  # the solver may exceed a ceiling by its tolerance
