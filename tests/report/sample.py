@@ -46,7 +46,7 @@ def disaggregated(prefill: int = 3, decode: int = 2, dram_gb: float = 1536.4, nv
     dram, nvme = dram_gb * 1e9, nvme_gb * 1e9
     nvme_role: Role = "prefetch" if nvme else "unused"
     decision = Decision(
-        "disaggregated", "tp8·dp1·ep8", prefill, None, "tp8·dp1·ep8", decode, 128, ("sync", nvme_role),
+        "disaggregated", "tp8·ep8", prefill, None, "tp8·ep8", decode, 128, ("sync", nvme_role),
         ((dram,), (nvme,)), (1.8e12,), ((0.04,), (0.35,), (0.53,)),
     )  # fmt: skip
     costs = (
@@ -66,9 +66,9 @@ def disaggregated(prefill: int = 3, decode: int = 2, dram_gb: float = 1536.4, nv
         usd_per_hour=total,
         usd_per_million_tokens=total / TOKENS_PER_HOUR * 1e6,
         costs=costs,
-        prefill=Pool(prefill, 8, "tp8·dp1·ep8", prefill, 8 * prefill, 8.0 * prefill, 2.31, float(prefill), 0.77,
+        prefill=Pool(prefill, 8, "tp8·ep8", prefill, 8 * prefill, 8.0 * prefill, 2.31, float(prefill), 0.77,
                      hbm_cache_bytes=1.8e12),
-        decode=Pool(decode, 8, "tp8·dp1·ep8", decode, 8 * decode, 8.0 * decode, batch=128, tpot_s=0.0412,
+        decode=Pool(decode, 8, "tp8·ep8", decode, 8 * decode, 8.0 * decode, batch=128, tpot_s=0.0412,
                     concurrency=183.2, slots_needed=206),
         tiers=(
             TierUse("hbm", "sync", 1.8e12, 0.0, 0.04, 0.04, 0.0, 0.0, 1.1752, 1.1752,
@@ -91,7 +91,7 @@ def colocated(instances: int = 7, dram_gb: float = 0.0) -> Evaluation:
     """The same instances prefill and decode; DRAM when ``dram_gb`` is above 0."""
     tiered = dram_gb > 0
     decision = Decision(
-        "colocated", "tp8·dp1·ep8", instances, 64, None, 0, None, ("sync" if tiered else "unused", "unused"),
+        "colocated", "tp8·ep8", instances, 64, None, 0, None, ("sync" if tiered else "unused", "unused"),
         ((dram_gb * 1e9,), (0.0,)), (2.6e12,), ((0.05,), (0.33 if tiered else 0.05,), (0.33 if tiered else 0.05,)),
     )  # fmt: skip
     costs = [cost_line("GPUs", 8 * instances, "GPU", GPU_USD_PER_HOUR, "prices.gpu_usd_per_hour")]
@@ -104,7 +104,7 @@ def colocated(instances: int = 7, dram_gb: float = 0.0) -> Evaluation:
         usd_per_hour=total,
         usd_per_million_tokens=total / TOKENS_PER_HOUR * 1e6,
         costs=tuple(costs),
-        prefill=Pool(instances, 8, "tp8·dp1·ep8", instances, 8 * instances, 8.0 * instances, 3.9, float(instances),
+        prefill=Pool(instances, 8, "tp8·ep8", instances, 8 * instances, 8.0 * instances, 3.9, float(instances),
                      0.61, 64, 0.0558, 190.0, 240.0, 2.6e12),
         decode=None,
         tiers=(

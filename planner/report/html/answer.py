@@ -7,7 +7,7 @@ from planner.report.format import ms, percent, quantity, safe, size, usd, usd_pe
 from planner.report.html.budget import order, per_month, per_year
 from planner.report.html.parts import table_html, text
 from planner.report.reread import StoredSet
-from planner.report.table import certificate_line, in_use
+from planner.report.table import certificate_line
 
 
 def answer(stored: StoredSet) -> str:
@@ -35,9 +35,14 @@ def headline(stored: StoredSet) -> str:
     gpus = sum(line.quantity for line in best.costs if line.unit == "GPU")
     spec = stored.scenario.hardware if stored.scenario else None
     kind = f" {safe(spec.title or spec.name, 40)}" if spec else ""
-    held = [f"{size(t.capacity_bytes)} of {label(t.name)}" for t in in_use(best.tiers)]
-    goods = [f"{quantity(gpus)}{kind} GPUs", *held]
-    return f"Buy {_and(goods)}, {best.decision.architecture}"
+    paid = {line.source_key for line in best.costs if line.usd_per_hour > 0}
+    bought, brought = [f"{quantity(gpus)}{kind} GPUs"], []
+    for t, tier in enumerate(best.tiers[1:]):
+        if tier.role != "unused":
+            goods = bought if f"tiers[{t}].usd_per_gb_hour" in paid else brought
+            goods.append(f"{size(tier.capacity_bytes)} of {label(tier.name)}")
+    use = f"; use {_and(brought)} of their nodes" if brought else ""
+    return f"Buy {_and(bought)}, {best.decision.architecture}{use}"
 
 
 def label(name: str) -> str:

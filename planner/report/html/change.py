@@ -46,9 +46,19 @@ def _limits(found: PlanSet) -> list[tuple[str, str]]:
     for limit in found.verdict.limits:
         cost = ""
         if limit.usd_per_hour is not None:
-            cost = f", {percent(limit.usd_per_hour / best - 1, 1, signed=True)}" if best else ""
+            cost = f", {_against(limit.usd_per_hour, best)}"
         entries.append(f"{safe(limit.relaxation, 120)}: {safe(limit.becomes, 200)}{cost}")
     return [("Solved again with", "; ".join(entries) + ".")] if entries else []
+
+
+def _against(usd_per_hour: float, best: float) -> str:
+    """A cost against the first plan's.
+
+    >>> _against(95.0, 100.0), _against(100.01, 100.0)
+    ('−5.0 %', 'at the same cost')
+    """
+    change = usd_per_hour / best - 1 if best > 0 else 0.0
+    return percent(change, 1, signed=True) if abs(change) >= 5e-4 else "at the same cost"
 
 
 def _combining(found: PlanSet) -> list[tuple[str, str]]:

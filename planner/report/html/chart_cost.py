@@ -64,7 +64,7 @@ def _says(plan_set: PlanSet) -> str:
 
 def stack(name: str, title: str, says: str, bars: Sequence[Bar]) -> Chart:
     """Stacked bars, the label of each above it, so that narrow screens have room for the bars."""
-    items = list(dict.fromkeys(line.item for bar in bars for line in _bill(bar.found)))
+    items = list(dict.fromkeys(line.item for bar in bars for line in _bill(bar.found) if line.usd_per_hour > 0))
     ordered = sorted(items, key=lambda item: all(_is_not_gpu(bar.found, item) for bar in bars))
     colours = {item: COLOURS[n % len(COLOURS)] for n, item in enumerate(ordered)}
     places = _places(bars)

@@ -45,7 +45,7 @@ def hits_chart(system: System, found: Evaluation) -> Chart:
         title="Hit rate against cache capacity",
         says=_says(held, marks),
         traces=(*_curves(laws, names, k_min, k_max), *_measured(laws, names, k_min, k_max), _chosen(held, names),
-                _even(marks, names)),
+                _even(marks, names, k_max)),
         layout=_layout(k_min, k_max, max(law.top for law in laws)),
         height=400,
         legend=_legend(laws, names, marks),
@@ -138,11 +138,12 @@ def _chosen(held: list[Held], names: list[str]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _even(marks: tuple[BreakEven, ...], names: list[str]) -> dict[str, object]:
+def _even(marks: tuple[BreakEven, ...], names: list[str], k_max: float) -> dict[str, object]:
     return {
         "type": "scatter", "mode": "markers+text", "name": "break-even", "x": [m.capacity_bytes for m in marks],
         "y": [m.hit_rate for m in marks], "text": _apart(marks),
-        "textposition": "bottom right", "hoverinfo": "text", "cliponaxis": False,
+        "textposition": [f"bottom {'left' if m.capacity_bytes > 0.2 * k_max else 'right'}" for m in marks],
+        "hoverinfo": "text", "cliponaxis": False,
         "hovertext": [
             f"{plot_text(m.tier)}{_of(m.partition, names)} breaks even at<br><b>{size(m.capacity_bytes)}: "
             f"{percent(m.hit_rate, 1)}</b>"

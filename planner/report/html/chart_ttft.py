@@ -86,7 +86,7 @@ def _layout(drawn: list[TtftPath], limit_ms: float) -> dict[str, object]:
     longest = max([limit_ms, *(1e3 * path.total_s for path in drawn)])
     base = {"x": 0, "xref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
     labels = [
-        base | {"y": -n + 0.23, "text": f"{_label(p)} · <b>{ms(p.total_s)}</b>, {percent(p.probability)} of requests"}
+        base | {"y": -n + 0.23, "text": f"{_label(p)} · <b>{ms(p.total_s)}</b>, {percent(p.probability)} of its requests"}
         for n, p in enumerate(drawn)
     ]
     return {
