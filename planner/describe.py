@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
 from planner.physics.system import System
-from planner.plan import Evaluation, Pool
+from planner.plan import Conflict, Evaluation, Fix, Pool
+
+if TYPE_CHECKING:
+    from planner.diagnose import Diagnosis
+    from planner.scenario import Scenario
 
 
 def headline(system: System) -> str:
@@ -42,28 +49,55 @@ def _pool_difference(name: str, a: Pool, b: Pool) -> list[str]:
     return [f"{name} {b.instances}×{b.gpus_per_instance} {b.parallelism}{batch}"]
 
 
-def no_plan_reasons(system: System) -> tuple[str, ...]:
-    """Why no design keeps every promise, with the nearest value, in the scenario's keys."""
-    scenario = system.scenario
-    fits = [c for c in system.configs if system.kv_memory(c) > system.prefill_memory(c)]
-    if not fits:
-        return (f"no engine configuration fits {scenario.model.name} and one prompt into HBM (model, engine.configs)",)
-    out = []
-    nearest = min(system.service(c, None).longest_path_s(()) for c in fits)
-    if nearest > system.ttft_s:
-        out.append(
-            f"TTFT: the fastest path without any queue takes {1e3 * nearest:,.0f} ms, slo.ttft_ms is "
-            f"{scenario.slo.ttft_ms:,.0f} ms"
-        )
-    steps = [max(system.steps_s(c, b)) for c in fits for b in scenario.engine.batches[:1]]
-    if min(steps) > system.tpot_s:
-        out.append(
-            f"TPOT: the fastest decode step takes {1e3 * min(steps):,.1f} ms, slo.tpot_ms is {scenario.slo.tpot_ms:g}"
-        )
+def reasons(scenario: Scenario, found: Diagnosis) -> tuple[str, ...]:
+    """Why no design keeps every promise and what would make it possible, in the scenario's keys."""
+    slo, rate = scenario.slo, scenario.workload.requests_per_second
+    out = [_conflict(scenario, c) for c in found.conflicts]
     if not out:
         out.append(
-            f"no combination of counts, tiers and roles within deployment.max_gpus = {scenario.deployment.max_gpus} "
-            f"carries {system.rate:g} req/s within slo.ttft_ms = {scenario.slo.ttft_ms:g} and "
-            f"slo.tpot_ms = {scenario.slo.tpot_ms:g}"
+            f"no configurations, counts and roles carry {rate:,.6g} req/s within slo.ttft_ms {slo.ttft_ms:,.6g} and "
+            f"slo.tpot_ms {slo.tpot_ms:,.6g}"
         )
+    out += [_fix(scenario, fix) for fix in found.fixes]
+    if found.halted:
+        out.append(f"stopped early ({found.halted}): other changes that make it possible were not looked for")
+    elif not found.fixes:
+        out.append("no change of promises, settings or tiers makes it possible: take other hardware or another model")
     return tuple(out)
+
+
+def _conflict(scenario: Scenario, c: Conflict) -> str:
+    place = f"{c.key}, {_place(scenario, c.line)}"
+    if c.code == "memory":
+        return f"{c.promise}: {c.limit:,.4g} {c.unit} needed, {c.best:,.4g} {c.unit} at most ({place})"
+    others = {"ttft": "load and TPOT", "tpot": "load and TTFT", "load": "TTFT and TPOT"}[c.code]
+    held = f"out of reach at any {others}" if c.alone else f"with {others} as promised"
+    return f"{c.promise}: {c.best:,.10g} {c.unit} at best against {c.limit:,.10g} {c.unit} ({place}), {held}"
+
+
+def _fix(scenario: Scenario, fix: Fix) -> str:
+    parts = [f"{c.key}: {value_text(c.after)} instead of {value_text(c.before)}" for c in fix.changes]
+    places = dict.fromkeys(_place(scenario, c.line) for c in fix.changes)
+    verb = "makes it possible" if len(parts) == 1 else "together make it possible"
+    return f"{' and '.join(parts)} {verb}, at ${fix.usd_per_hour:,.2f}/h ({', '.join(places)})"
+
+
+def _place(scenario: Scenario, line: int | None) -> str:
+    return "a default, not in the file" if line is None else f"{scenario.file}:{line}"
+
+
+def value_text(value: object) -> str:
+    """A setting's value as it is written into a scenario file.
+
+    >>> value_text(1500.0), value_text(0.00052), value_text(("sync", "prefetch")), value_text(None)
+    ('1500', '0.00052', '[sync, prefetch]', 'leaving it out')
+    """
+    if value is None:
+        return "leaving it out"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(value_text(v) for v in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{k}: {value_text(v)}' for k, v in value.items())}}}"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return format(Decimal(repr(value)).normalize(), "f")
+    return str(value)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from planner import __version__
 from planner.cells import CellResult, Progress, SolveSettings, preferred, solve_cell
-from planner.describe import differences, headline, no_plan_reasons
+from planner.describe import differences, headline, reasons
 from planner.errors import Diagnostic, GaveUpError, StoppedError
 from planner.interaction import KEYS, verdict
 from planner.physics.system import System
 from planner.plan import Architecture, Cell, Certificate, Evaluation, Plan, PlanSet, Verdict
 
 if TYPE_CHECKING:
+    from planner.diagnose import Diagnosis
     from planner.scenario import Scenario
 
 CellKey = tuple[Architecture, bool]
@@ -34,6 +35,7 @@ def solve_scenario(
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
     with_verdict: bool = True,
+    with_advice: bool = True,
 ) -> PlanSet:
     """Solve ``scenario``: ranked plans, their certificate, the four cells and whether combining pays.
 
@@ -47,6 +49,7 @@ def solve_scenario(
         progress: called with a line per step.
         stop: polled; when true, what is known so far is returned.
         with_verdict: whether to solve for the interaction verdict.
+        with_advice: whether to search for what would make an impossible request possible.
 
     Raises:
         GaveUpError: a limit was hit before any plan was found.
@@ -68,10 +71,15 @@ def solve_scenario(
         certificate = _verified(system, scenario, cells, certificate, settings)
     if write_lp and ranked:
         _write_lp(cells, ranked[0], write_lp)
-    outcome, left_out = None, ()
+    outcome: Verdict | None = None
+    left_out: tuple[str, ...] = ()
     if with_verdict and ranked and len(scenario.deployment.architectures) > 1:
         say("verdict")
         outcome, left_out = _verdict(system, cells, settings)
+    advice = None
+    if with_advice and not ranked:
+        say("what would make it possible")
+        advice = _advice(system, settings)
     status = "infeasible"
     if ranked:
         status = "optimal" if certificate is not None and certificate.proven else "feasible"
@@ -89,7 +97,9 @@ def solve_scenario(
         defaults=tuple(scenario.defaults),
         sources=tuple(scenario.sources),
         warnings=tuple(w.message for w in scenario.warnings) + _limit_warnings(cells) + left_out,
-        reasons=() if ranked else no_plan_reasons(system),
+        reasons=reasons(scenario, advice) if advice else (),
+        conflicts=advice.conflicts if advice else (),
+        fixes=advice.fixes if advice else (),
         seconds=time.perf_counter() - started,
         versions=_versions(),
     )
@@ -230,6 +240,12 @@ def _refuse_to_guess(cells: dict[CellKey, CellResult], limit_s: float) -> None:
     if stopped:
         hint = "solve again with another gap (solve.gap)"
         raise GaveUpError(Diagnostic("solver", f"no plan was found: {', '.join(sorted(stopped))}", hint=hint))
+
+
+def _advice(system: System, settings: SolveSettings) -> Diagnosis:
+    from planner.diagnose import diagnose
+
+    return diagnose(system, settings)
 
 
 def _verdict(

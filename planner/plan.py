@@ -221,6 +221,38 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Conflict:
+    """A promise that cannot be kept: the nearest value that can, in the unit of its key."""
+
+    code: str  # stable: "ttft", "tpot", "load", "memory"
+    promise: str  # "TTFT"
+    best: float
+    limit: float
+    unit: str
+    key: str  # the scenario key that states the limit
+    line: int | None  # its line in the file; None for a default
+    alone: bool  # true where no other promise matters: not even an idle service keeps it
+
+
+@dataclass(frozen=True)
+class Change:
+    """One setting and the smallest change of it; values as in the file, ``None`` for a key to leave out."""
+
+    key: str
+    line: int | None  # None for a default: the key has to be added
+    before: object
+    after: object
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Changes that together make an impossible request possible, found by solving again, and what it then costs."""
+
+    changes: tuple[Change, ...]
+    usd_per_hour: float
+
+
+@dataclass(frozen=True)
 class PlanSet:
     """Everything that one solve found; what every renderer reads."""
 
@@ -238,5 +270,7 @@ class PlanSet:
     sources: tuple[tuple[str, str], ...] = ()  # (catalog value, its source, date and confidence)
     warnings: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()  # infeasible: why, and the nearest possible
+    conflicts: tuple[Conflict, ...] = ()  # the same as data
+    fixes: tuple[Fix, ...] = ()
     seconds: float = 0.0
     versions: tuple[tuple[str, str], ...] = field(default=())
