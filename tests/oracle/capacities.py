@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .sizing import SLACK, Demand, Tier, evaluate, rent
+from .sizing import SLACK, Demand, Tier, evaluate, rent, worn
 
 UNFIT = 1e15  # dollars: worse than any cost, and rising with the misfit
 
@@ -42,7 +42,7 @@ def cheapest(demand: Demand, tiers: list[Tier]) -> Answer:
     best = Answer()
     if _least_rent(demand, [tiers[i] for i in used]) >= demand.budget:
         return best
-    for fixed in _fixed_capacities([tiers[i] for i in used], demand.budget):
+    for fixed in _fixed_capacities(demand, [tiers[i] for i in used]):
         found = _search(demand, [tiers[i] for i in used], fixed, base, min(best.usd, demand.budget))
         if found.usd < best.usd:
             best = found
@@ -56,7 +56,7 @@ def cheapest(demand: Demand, tiers: list[Tier]) -> Answer:
     return Answer(best.usd, tuple(capacity), tuple(hits), best.effective)
 
 
-def _fixed_capacities(tiers: list[Tier], budget: float) -> list[tuple[float | None, ...]]:
+def _fixed_capacities(d: Demand, tiers: list[Tier]) -> list[tuple[float | None, ...]]:
     """Every combination of whole steps worth trying; None for a tier of free size."""
     choices: list[list[float | None]] = []
     for t in tiers:
@@ -64,8 +64,8 @@ def _fixed_capacities(tiers: list[Tier], budget: float) -> list[tuple[float | No
             choices.append([None])
             continue
         sizes: list[float | None] = []
-        j = 0
-        while j * t.step <= t.most * (1 + 1e-12) and rent(t, j * t.step) < budget:
+        j = max(0, math.ceil(float(worn(d, t, np.array(d.law.ceiling))) / t.step - 1e-6))
+        while j * t.step <= t.most * (1 + 1e-12) and rent(t, j * t.step) < d.budget:
             sizes.append(j * t.step)
             j += 1
         choices.append(sizes)
@@ -88,10 +88,11 @@ def _most_hits(d: Demand, tiers: list[Tier], fixed: tuple[float | None, ...]) ->
 def _least_rent(d: Demand, tiers: list[Tier]) -> float:
     """No capacities that reach the needed hits rent for less: one of them, or all together, must hold that much."""
     size = float(d.law.inverse(d.need)) if d.need <= d.law.ceiling else math.inf
+    lasting = sum(float(rent(t, worn(d, t, np.array(d.law.ceiling)))) for t in tiers)
     if d.exclusive:
         spare = d.hbm + sum(t.included for t in tiers)
-        return min(t.usd_per_byte for t in tiers) * max(0.0, size - spare)
-    return 0.0 if size <= d.hbm else min(float(rent(t, size)) for t in tiers)
+        return max(lasting, min(t.usd_per_byte for t in tiers) * max(0.0, size - spare))
+    return max(lasting, 0.0 if size <= d.hbm else min(float(rent(t, size)) for t in tiers))
 
 
 def _search(d: Demand, tiers: list[Tier], fixed: tuple[float | None, ...], base: float, budget: float) -> Answer:

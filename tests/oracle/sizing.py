@@ -80,7 +80,7 @@ def evaluate(
 def _one_tier(d: Demand, t: Tier, fixed: float | None, base: float, e: np.ndarray) -> dict[str, Any]:
     """One synchronous tier: it must reach ``e`` by itself."""
     need = np.where(e > base, d.law.inverse(np.minimum(e, d.law.ceiling)) - (d.hbm if d.exclusive else 0.0), 0.0)
-    least = np.maximum(np.maximum(need, 0.0), _worn(d, t, e))
+    least = np.maximum(np.maximum(need, 0.0), worn(d, t, e))
     cap = np.full(e.shape, fixed) if fixed is not None else least
     wrong = np.maximum.reduce(
         [e - base - t.read_cap, e - d.law.ceiling, _relative(least, cap), _relative(cap, np.full(e.shape, t.most))]
@@ -88,7 +88,7 @@ def _one_tier(d: Demand, t: Tier, fixed: float | None, base: float, e: np.ndarra
     return {"usd": rent(t, cap), "wrong": wrong, "capacity": (cap,), "hits": (e,)}
 
 
-def _worn(d: Demand, t: Tier, e: np.ndarray) -> np.ndarray:
+def worn(d: Demand, t: Tier, e: np.ndarray) -> np.ndarray:
     """Smallest capacity whose endurance survives a day's writes."""
     if not t.writes_per_day_per_byte:
         return np.zeros_like(e)
@@ -113,10 +113,10 @@ def _inclusive(
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """Each tier holds what the faster ones hold: its own net capacity decides its cumulative hits."""
     fast, slow = tiers
-    least = np.maximum(need_fast + stage, _worn(d, fast, e))
+    least = np.maximum(need_fast + stage, worn(d, fast, e))
     cap_fast = np.full(e.shape, fixed[0]) if fixed[0] is not None else least
     larger = np.where(adds, np.maximum(cap_fast - stage, d.hbm), 0.0)
-    least_slow = np.maximum(np.maximum(need_slow, larger), _worn(d, slow, e))
+    least_slow = np.maximum(np.maximum(need_slow, larger), worn(d, slow, e))
     cap_slow = np.full(e.shape, fixed[1]) if fixed[1] is not None else least_slow
     return cap_fast, cap_slow, _fits(tiers, (least, least_slow), (cap_fast, cap_slow))
 
@@ -134,8 +134,8 @@ def _exclusive(
     """Capacities add up; where the fast tier is no dearer (bundled), it may take over part of the slow one's job."""
     fast, slow = tiers
     total = np.maximum(need_slow - d.hbm, 0.0)
-    least_fast = np.maximum(np.maximum(need_fast - d.hbm, 0.0) + stage, _worn(d, fast, e))
-    worn_slow = _worn(d, slow, e)
+    least_fast = np.maximum(np.maximum(need_fast - d.hbm, 0.0) + stage, worn(d, fast, e))
+    worn_slow = worn(d, slow, e)
     if fixed[0] is not None:
         options = [np.full(e.shape, fixed[0])]
     else:
