@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from planner.errors import Diagnostic, printable, render_diagnostics
+from planner.errors import Diagnostic, InputError, printable, render_diagnostics
 from planner.plan import PlanSet
 from planner.report.table import certificate_line
 from planner.report.write import to_stderr, to_stdout, write_text
@@ -27,6 +27,17 @@ def settle() -> None:
     gc.freeze()
     gc.set_threshold(_GARBAGE_EVERY, 20, 20)
     gc.enable()
+
+
+def within(option: str, value: float | None, low: float, high: float) -> float | None:
+    """An option's number, refused outside its range (and where it is no number).
+
+    >>> within("--gap", 1e-3, 0.0, 0.5)
+    0.001
+    """
+    if value is not None and not low <= value <= high:
+        raise InputError(Diagnostic("usage", f"{option} is {value:g}; it goes from {low:g} to {high:g}"))
+    return value
 
 
 def colour_wanted(stream: TextIO | None) -> bool:

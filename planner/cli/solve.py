@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from planner.cli.session import Session
     from planner.plan import PlanSet
+    from planner.scenario import Scenario
 
 
 class Format(StrEnum):
@@ -22,29 +24,36 @@ class Format(StrEnum):
     md = "md"
 
 
+ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file (YAML).", metavar="SCENARIO", show_default=False)]
+AsFormat = Annotated[
+    Format | None,
+    typer.Option("--format", "-f", help="Default: by the ending of --output, else table.", show_default=False),
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the answer there; - is stdout.", metavar="FILE")
+]
+Plans = Annotated[int | None, typer.Option(min=1, max=100, help="How many ranked plans.", metavar="N")]
+Gap = Annotated[float | None, typer.Option(help="Proof target, relative: 1e-4 is 0.01 %.", metavar="G")]
+TimeLimit = Annotated[float | None, typer.Option(help="Stop after S seconds, with what was found.", metavar="S")]
+Verify = Annotated[bool, typer.Option("--verify", help="Solve again with other solver settings.")]
+WriteLp = Annotated[Path | None, typer.Option(help="Write the optimisation model there, in LP format.", metavar="FILE")]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write reports/<name>/plans.json.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Versions, and tracebacks.")]
+
+
 def solve(
-    scenario: Annotated[Path, typer.Argument(help="Scenario file (YAML).", metavar="SCENARIO", show_default=False)],
-    format_: Annotated[
-        Format | None,
-        typer.Option("--format", "-f", help="Default: by the ending of --output, else table.", show_default=False),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the answer there; - is stdout.", metavar="FILE")
-    ] = None,
-    plans: Annotated[int | None, typer.Option(min=1, max=100, help="How many ranked plans.", metavar="N")] = None,
-    gap: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Proof target, relative: 1e-4 is 0.01 %.", metavar="G")
-    ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(min=0.001, help="Stop after S seconds, with what was found.", metavar="S")
-    ] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Solve again with other solver settings.")] = False,
-    write_lp: Annotated[
-        Path | None, typer.Option(help="Write the optimisation model there, in LP format.", metavar="FILE")
-    ] = None,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Do not write reports/<name>/plans.json.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Versions, and tracebacks.")] = False,
+    scenario: ScenarioFile,
+    format_: AsFormat = None,
+    output: Output = None,
+    plans: Plans = None,
+    gap: Gap = None,
+    time_limit: TimeLimit = None,
+    verify: Verify = False,
+    write_lp: WriteLp = None,
+    no_report: NoReport = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> int:
     """Find, prove and rank the cheapest designs.
 
@@ -53,36 +62,45 @@ def solve(
 
     Exit codes: 0 a plan, 1 impossible, 2 bad input, 3 gave up, 130 interrupted.
     """
-    from planner.cli.session import Session, settle
-    from planner.report.data import to_json
-    from planner.report.write import check_writable, report_folder
+    from planner.cli.session import Session, within
     from planner.scenario import load
 
+    limits = {"gap": within("--gap", gap, 0.0, 0.5), "time_limit_s": within("--time-limit", time_limit, 0.001, 1e6)}
     session = Session(quiet=quiet, verbose=verbose)
     loaded = load(scenario)
     session.warn(loaded.warnings)
+    report = _report_path(loaded, no_report, output, write_lp)
+    found = _solved(session, loaded, plans=plans, verify=verify, write_lp=write_lp and str(write_lp), **limits)
+    plan_file = _plan_file(found, loaded)
+    return session.deliver(found, rendered(found, format_, output, plan_file), output, report, plan_file)
+
+
+def _report_path(loaded: Scenario, no_report: bool, *others: Path | None) -> Path | None:
+    """Where the plan file goes; all that will be written is known to be writable before the solve."""
+    from planner.report.write import check_writable, report_folder
+
     report = None if no_report else report_folder(loaded.name) / "plans.json"
     if report is not None:
         check_writable(report, make_folder=True)
-    for path in (output, write_lp):
+    for path in others:
         if path is not None and str(path) != "-":
             check_writable(path)
+    return report
+
+
+def _solved(session: Session, loaded: Scenario, **options: Any) -> PlanSet:
+    from planner.cli.session import settle
     from planner.optimize import solve_scenario
 
     settle()
     with session.progress() as progress, session.interruptible() as stop:
-        found = solve_scenario(
-            loaded,
-            plans=plans,
-            gap=gap,
-            time_limit_s=time_limit,
-            verify=verify,
-            write_lp=None if write_lp is None else str(write_lp),
-            progress=progress,
-            stop=stop,
-        )
-    plan_file = to_json(found, loaded.model_dump(mode="json", exclude_none=True), loaded.text)
-    return session.deliver(found, rendered(found, format_, output, plan_file), output, report, plan_file)
+        return solve_scenario(loaded, progress=progress, stop=stop, **options)
+
+
+def _plan_file(found: PlanSet, loaded: Scenario) -> str:
+    from planner.report.data import to_json
+
+    return to_json(found, loaded.model_dump(mode="json", exclude_none=True), loaded.text)
 
 
 def rendered(found: PlanSet, format_: Format | None, output: Path | None, plan_file: str) -> str:

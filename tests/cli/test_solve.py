@@ -187,6 +187,7 @@ def test_a_file_named_reports_is_found_before_the_solve(invoke: Invoke, solved_a
     [
         ("slove",), ("solve",), ("solve", "x", "--fromat", "json"), ("solve", "x", "--plans", "many"),
         ("solve", "x", "--plans", "0"), ("solve", "x", "--gap", "2"), ("solve", "x", "--time-limit", "-1"),
+        ("solve", "x", "--gap", "nan"), ("solve", "x", "--time-limit", "inf"), ("solve", "x", "--gap", "1%"),
         ("solve", "nothing.yaml"), ("solve", "."), ("solve", "\0"), ("catalog", "no-such-thing"), ("explain", "none"),
         ("rules", "--format", "html"), ("check",), ("check", "nothing.yaml"),
     ],
