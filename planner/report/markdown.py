@@ -37,7 +37,9 @@ def to_markdown(plan_set: PlanSet) -> str:
     else:
         blocks.append("**No design keeps every promise.**")
         blocks.append("\n".join(f"- {_md(safe(reason, 500))}" for reason in plan_set.reasons))
-    blocks += [_cells(plan_set), _md(certificate_line(plan_set.certificate, plan_set.seconds)) + "."]
+    blocks.append(_cells(plan_set))
+    if plan_set.plans:
+        blocks.append(_md(certificate_line(plan_set.certificate, plan_set.seconds)) + ".")
     if plan_set.defaults:
         blocks.append(
             "\n".join(["Catalog defaults:", "", *(f"- {_md(safe(k))} {_md(safe(v))}" for k, v in plan_set.defaults)])
@@ -122,7 +124,7 @@ def _ranking(plan_set: PlanSet) -> str:
 
 
 def _cells(plan_set: PlanSet) -> str:
-    if not plan_set.cells:
+    if not any(cell.evaluation for cell in plan_set.cells):
         return ""
     rows = []
     for architecture in dict.fromkeys(cell.architecture for cell in plan_set.cells):
