@@ -7,7 +7,6 @@ curve with SOS2), not as tangents. Physics numbers come from the oracle. Meant f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 try:
@@ -15,34 +14,21 @@ try:
 except ImportError:  # tests that need it skip
     Model = quicksum = None
 
-from .brute import load_limit, role_sets, wait_budget
-from .candidates import Prefill, candidates_of
 from .laws import Law, SplitLaw
-from .partitions import Part, parts_of
+from .options import Option, options_of, pure_load
 from .physics import Physics
 
 TB = 1e12
 
 
-@dataclass(frozen=True)
-class Option:
-    """One candidate with one role assignment and the load its wait budget admits."""
-
-    candidate: Prefill
-    roles: tuple[str, ...]
-    limit: float
-    parts: list[Part]
-
-
 def optimum(doc: dict[str, Any], architecture: str, tiered: bool, seconds: float = 60.0) -> dict[str, Any]:
     """Cost and proven bound of one cell; ``usd_per_hour`` is None where SCIP proves that nothing fits."""
     p = Physics(doc)
-    options = _options(p, architecture, tiered) if architecture in p.dep["architectures"] else []
+    options = options_of(p, architecture, tiered) if architecture in p.dep["architectures"] else []
     if not options:
         return {"usd_per_hour": None, "bound": math.inf, "status": "no candidate"}
-    build = _Build(p, options, architecture == "colocated" and p.dep["colocated_routing"] == "random")
-    build.model.setParam("limits/time", seconds)
-    build.model.optimize()
+    split = architecture == "colocated" and p.dep["colocated_routing"] == "random"
+    build = _solved(p, options, split, seconds)
     status = build.model.getStatus()
     if build.model.getNSols() == 0:
         return {"usd_per_hour": None, "bound": build.model.getDualbound(), "status": status}
@@ -58,39 +44,32 @@ def optimum(doc: dict[str, Any], architecture: str, tiered: bool, seconds: float
     }
 
 
-def _options(p: Physics, architecture: str, tiered: bool) -> list[Option]:
-    """Pairs that can meet the load at the ceiling, up to the cheapest that meets it with HBM alone."""
-    random = architecture == "colocated" and p.dep["colocated_routing"] == "random"
-    listed = p.doc["tiers"]
-    assignments = [r for r in role_sets(listed) if tiered or all(x == "unused" for x in r)]
-    out, stop = [], math.inf
-    for c in sorted(candidates_of(p, architecture), key=lambda c: c.usd):
-        if c.usd > stop:
-            break
-        parts = parts_of(p, c, c.n if random else 1)
-        whole = sum(k.rate * s for k, s in zip(p.classes, c.miss, strict=True))
-        for roles in assignments:
-            limit = load_limit(p, c, wait_budget(p, c, roles))
-            if limit is None or whole - sum(q.gain * q.law.ceiling for q in parts) > limit:
-                continue
-            out.append(Option(c, roles, limit, parts))
-            if whole <= limit and _pure(p, c) <= c.pure_limit and set(roles) <= {"unused"}:
-                stop = min(stop, c.usd)
-    return out
-
-
-def _pure(p: Physics, c: Prefill) -> float:
-    return sum(k.rate * s for k, s in zip(p.classes, c.pure_miss, strict=True))
+def _solved(p: Physics, options: list[Option], split: bool, seconds: float) -> _Build:
+    """The model, solved; with looser tolerances where the tight ones break an LP numerically."""
+    for tolerance in (1e-9, 1e-7):
+        build = _Build(p, options, split, tolerance)
+        build.model.setParam("limits/time", seconds)
+        try:
+            build.model.optimize()
+        except Exception as error:  # what PySCIPOpt raises for any SCIP failure
+            failure = error
+        else:
+            return build
+    raise failure
 
 
 class _Build:
     """Variables and rows."""
 
-    def __init__(self, p: Physics, options: list[Option], split: bool) -> None:
+    def __init__(self, p: Physics, options: list[Option], split: bool, tolerance: float) -> None:
         self.p, self.options, self.split = p, options, split
         self.model = m = Model("exact")
         m.hideOutput()
-        for name, value in (("numerics/feastol", 1e-9), ("limits/gap", 1e-8), ("randomization/randomseedshift", 0)):
+        for name, value in (
+            ("numerics/feastol", tolerance),
+            ("limits/gap", 1e-8),
+            ("randomization/randomseedshift", 0),
+        ):
             m.setParam(name, value)
         self.tiers = p.doc["tiers"]
         self.parts = range(len(options[0].parts))
@@ -244,7 +223,7 @@ class _Build:
             whole = sum(k.rate * s for k, s in zip(p.classes, c.miss, strict=True)) - o.limit
             if whole > 0:  # with y = 0 the row asks for nothing
                 m.addCons(quicksum(q.gain / whole * e[j] for j, q in enumerate(o.parts)) >= y)
-            pure = _pure(p, c) - c.pure_limit
+            pure = pure_load(p, c) - c.pure_limit
             if pure > 0:
                 m.addCons(quicksum(q.pure_gain / pure * e[j] for j, q in enumerate(o.parts)) >= y)
         fresh = sum(k.rate * k.prompt for k in p.classes) * p.kv_bytes
