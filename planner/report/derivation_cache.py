@@ -74,7 +74,8 @@ def hit_steps(system: System, found: Evaluation) -> Iterator[Step]:
         for t, tier in enumerate(system.tiers):
             if decision.roles[t] == "unused":
                 continue
-            own = decision.capacity_bytes[t][j] - staging(system, decision, t, j)
+            own = max(0.0, decision.capacity_bytes[t][j] - staging(system, decision, t, j))
+            own = own if own >= 1.0 else 0.0  # a tier that only stages holds nothing
             parts = [plain(decision.capacity_bytes[t][j] / GB), plain(staging(system, decision, t, j) / GB)]
             held = own if system.inclusive else held + own
             formula = "C - staging" if system.inclusive else "faster tiers + C - staging"

@@ -105,6 +105,16 @@ def test_text_shows_what_is_broken_and_what_is_binding() -> None:
     assert step_lines(broken)[1].endswith("= 2 + 2 = 4 sequences > ! 3 sequences (n · b)")
 
 
+def test_a_tier_that_only_stages_holds_nothing() -> None:
+    system, found = judged(*CASES["apart"])
+    staged = next(step.value for s in derive(system, found) for step in s.steps if step.name == "dram staging")
+    tiers = ((staged * (1 - 1e-15),), *found.decision.capacity_bytes[1:])
+    only = evaluate(system, dataclasses.replace(found.decision, capacity_bytes=tiers))
+    steps = {step.name: step for section in derive(system, only) for step in section.steps}
+    assert steps["K of dram"].value == 0.0
+    assert in_numbers(steps["hits up to dram"].numbers) == steps["hits up to dram"].value == 0.0
+
+
 def test_nothing_binding_is_said() -> None:
     _, found = judged(*CASES["idle"])
     assert "whole instances" in binding_lines(dataclasses.replace(found, binding=()))[0]
