@@ -13,6 +13,7 @@ from planner.cli.check import check
 from planner.cli.explain import explain
 from planner.cli.fit import fit
 from planner.cli.init import init
+from planner.cli.report import report
 from planner.cli.rules import rules
 from planner.cli.schema import schema
 from planner.cli.solve import solve
@@ -41,5 +42,5 @@ def planner(
     """Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose."""
 
 
-for command in (solve, check, explain, fit, init, catalog, rules, schema, benchmarks):
+for command in (solve, report, check, explain, fit, init, catalog, rules, schema, benchmarks):
     app.command()(command)

@@ -38,6 +38,7 @@ TimeLimit = Annotated[float | None, typer.Option(help="Stop after S seconds, wit
 Verify = Annotated[bool, typer.Option("--verify", help="Solve again with other solver settings.")]
 WriteLp = Annotated[Path | None, typer.Option(help="Write the optimisation model there, in LP format.", metavar="FILE")]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write reports/<name>/plans.json.")]
+Html = Annotated[bool, typer.Option("--html", help="Also write reports/<name>/report.html.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Versions, and tracebacks.")]
 
@@ -52,6 +53,7 @@ def solve(
     verify: Verify = False,
     write_lp: WriteLp = None,
     no_report: NoReport = False,
+    html: Html = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
@@ -70,9 +72,14 @@ def solve(
     loaded = load(scenario)
     session.warn(loaded.warnings)
     report = _report_path(loaded, no_report, output, write_lp)
+    page = _page_path(loaded) if html else None
     found = _solved(session, loaded, plans=plans, verify=verify, write_lp=write_lp and str(write_lp), **limits)
     plan_file = _plan_file(found, loaded)
-    return session.deliver(found, rendered(found, format_, output, plan_file), output, report, plan_file)
+    code = session.deliver(found, rendered(found, format_, output, plan_file), output, report, plan_file)
+    if page is not None:
+        _write_page(page, found, loaded)
+        session.say(f"written: {page}")
+    return code
 
 
 def _report_path(loaded: Scenario, no_report: bool, *others: Path | None) -> Path | None:
@@ -86,6 +93,22 @@ def _report_path(loaded: Scenario, no_report: bool, *others: Path | None) -> Pat
         if path is not None and str(path) != "-":
             check_writable(path)
     return report
+
+
+def _page_path(loaded: Scenario) -> Path:
+    from planner.report.write import check_writable, report_folder
+
+    page = report_folder(loaded.name) / "report.html"
+    check_writable(page, make_folder=True)
+    return page
+
+
+def _write_page(page: Path, found: PlanSet, loaded: Scenario) -> None:
+    from planner.report.html import report_html
+    from planner.report.reread import StoredSet
+    from planner.report.write import write_text
+
+    write_text(page, report_html(StoredSet(found, loaded, loaded.text)), make_folder=True)
 
 
 def _solved(session: Session, loaded: Scenario, **options: Any) -> PlanSet:

@@ -1,7 +1,7 @@
 """A plan file as the results that it was written from: the inverse of :mod:`planner.report.data`.
 
-What a file holds is checked by type on the way in; a file that no solve wrote is one InputError. Numbers that were
-not finite became ``null`` and come back as NaN.
+What a file holds is checked by type on the way in; a file that no solve wrote is one InputError. Numbers that may be
+infinite (a slack, a bound) became ``null`` and come back as NaN.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ T = TypeVar("T")
 ARCHITECTURES: tuple[Architecture, ...] = ("colocated", "disaggregated")
 ROLES: tuple[Role, ...] = ("unused", "sync", "prefetch")
 STATUSES: tuple[Status, ...] = ("optimal", "feasible", "infeasible")
+MOST = 1e18  # of any quantity in a plan file
 LIMITS: tuple[Literal["slack", "hits"], ...] = ("slack", "hits")
 
 
@@ -100,7 +101,7 @@ def _plan_set(data: Node, head: Node) -> PlanSet:
 
 def _certificate(row: Node) -> Certificate:
     numbers = (row[key] for key in ("usd_per_hour_lower_bound", "usd_per_hour", "relative_gap", "target_gap"))
-    bound, cost, gap, target = map(_number, numbers)
+    bound, cost, gap, target = map(_perhaps, numbers)
     rounds, solver = int(_number(row["rounds"])), _text(row["solver"])
     return Certificate(bound, cost, gap, target, rounds, _number(row["seconds"]), solver, _texts(row["verified_by"]))
 
@@ -172,17 +173,19 @@ def _tier(row: Node) -> TierUse:
 
 
 def _path(row: Node) -> TtftPath:
+    used = row["in_use"] is not False
+    ms = _finite_ms if used else _ms
     return TtftPath(
         class_name=_text(row["class"]),
         path=_text(row["path"]),
         probability=_number(row["probability"]),
-        queue_s=_ms(row["queue_ms"]),
-        fetch_s=_ms(row["fetch_ms"]),
-        prefill_s=_ms(row["prefill_ms"]),
-        transfer_s=_ms(row["transfer_ms"]),
-        total_s=_ms(row["total_ms"]),
-        slack_s=_ms(row["slack_ms"]),
-        in_use=row["in_use"] is not False,
+        queue_s=ms(row["queue_ms"]),
+        fetch_s=ms(row["fetch_ms"]),
+        prefill_s=ms(row["prefill_ms"]),
+        transfer_s=ms(row["transfer_ms"]),
+        total_s=ms(row["total_ms"]),
+        slack_s=ms(row["slack_ms"]),
+        in_use=used,
     )
 
 
@@ -204,7 +207,9 @@ def _cell(architecture: Architecture, tiered: bool, row: Node | None, why_not: s
     """A cell's decision and bill; its pools and paths are not in the file, except where a ranked plan is the same."""
     if row is None:
         return Cell(architecture, tiered, None, None, why_not)
-    decision, cost, gap = decision_from(row["decision"]), _number(row["usd_per_hour"]), row["relative_gap"]
+    decision, cost = decision_from(row["decision"]), _number(row["usd_per_hour"])
+    gap = _optional(_number, row["relative_gap"])
+    _one_of(decision.architecture, ARCHITECTURES)
     pool = Pool(decision.prefill_instances, 0, decision.prefill_config, 0.0, 0, 0.0)
     costs = _each(_cost, row.get("costs") or [])
     nan = math.nan
@@ -248,14 +253,22 @@ def _optional(read: Callable[[Any], T], value: Any) -> T | None:
 
 
 def _number(value: Any) -> float:
-    if value is None:
-        return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{str(value)[:40]!r} where a number belongs")
+    if not abs(value) <= MOST:
+        raise ValueError("a number is beyond anything that is built")
     return value
 
 
+def _perhaps(value: Any) -> float:
+    return math.nan if value is None else _number(value)
+
+
 def _ms(value: Any) -> float:
+    return seconds(_perhaps(value))
+
+
+def _finite_ms(value: Any) -> float:
     return seconds(_number(value))
 
 

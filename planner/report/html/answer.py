@@ -36,7 +36,8 @@ def headline(stored: StoredSet) -> str:
     spec = stored.scenario.hardware if stored.scenario else None
     kind = f" {safe(spec.title or spec.name, 40)}" if spec else ""
     paid = {line.source_key for line in best.costs if line.usd_per_hour > 0}
-    bought, brought = [f"{quantity(gpus)}{kind} GPUs"], []
+    bought: list[str] = [f"{quantity(gpus)}{kind} GPUs"]
+    brought: list[str] = []
     for t, tier in enumerate(best.tiers[1:]):
         if tier.role != "unused":
             goods = bought if f"tiers[{t}].usd_per_gb_hour" in paid else brought

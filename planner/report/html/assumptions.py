@@ -12,7 +12,7 @@ from planner.milp.rules import RULES
 from planner.plan import PlanSet
 from planner.report.format import percent, safe, usd
 from planner.report.formulation import rule_rows
-from planner.report.html.parts import Table, details, table_html, text
+from planner.report.html.parts import Table, bullets, details, table_html, text
 from planner.report.provenance import shown
 from planner.report.reread import StoredSet
 from planner.scenario import Scenario
@@ -31,7 +31,9 @@ def assumptions(stored: StoredSet) -> str:
         table = values(stored.scenario, found)
         kinds = [row[4] for row in table.rows]
         said = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-        parts.append(details(f"Every value used ({said})", table_html(table), "values"))
+        rows = tuple((f"[{n}]", source) for n, source in enumerate(references(found), 1))
+        sources = table_html(Table("Sources", ("", "source"), rows)) if rows else ""
+        parts.append(details(f"Every value used ({said})", table_html(table) + sources, "values"))
     parts.append(details(f"The optimisation model ({len(RULES)} rules)", table_html(formulation()), "model"))
     if stored.text:
         parts.append(details("The scenario file", f"<pre tabindex=0>{_lines(stored.text)}</pre>", "file"))
@@ -42,34 +44,53 @@ def assumptions(stored: StoredSet) -> str:
 def values(scenario: Scenario, found: PlanSet) -> Table:
     """Every value of the scenario: its meaning, its unit, and whether the file gave it, a catalog or a default."""
     defaults, sources = dict(found.defaults), dict(found.sources)
-    rows = []
-    for path, value in _leaves(scenario, ()):
+    rows, cited_so_far = [], references(found)
+    for path, value in leaves(scenario, ()):
         key, field = dotted(path), field_at(path)
         cited = sources.get(key, "")
-        match = _CITED.match(cited)
-        source, date, confidence = match.groups() if match else (cited, "", "")
-        kind = "defaulted" if key in defaults else "from the catalog" if cited else "given"
+        source, date, confidence = _cited(cited)
+        number = f"[{cited_so_far.index(source) + 1}]" if source else ""
+        kind = "defaulted" if key in defaults else "catalog" if cited else "given"
         meaning = re.sub(r" \[[^]]*\]$", "", field.description or "") if field else ""
-        origin = source or (safe(found.scenario_file, 80) if kind == "given" else "")
-        rows.append((key, _value(value), unit_of(field), meaning, kind, origin, date, confidence))
+        origin = number or ("the file" if kind == "given" else "")
+        rows.append((key, value_text(value), unit_of(field), meaning, kind, origin, date, confidence))
     titles = ("key", "value", "unit", "meaning", "how", "source", "date", "confidence")
-    return Table("Every value used", titles, tuple(rows), code=frozenset({0}))
+    return Table("Every value used", titles, tuple(rows), code=frozenset({0}), whole=frozenset({6}))
 
 
-def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def references(found: PlanSet) -> list[str]:
+    """The sources, each once, in the order of the values."""
+    return list(dict.fromkeys(source for _, cited in found.sources if (source := _cited(cited)[0])))
+
+
+def _cited(said: str) -> tuple[str, str, str]:
+    """Source, date and confidence of a citation.
+
+    >>> _cited("model card, 2026-08-21, confidence high"), _cited("planner's choice")
+    (('model card', '2026-08-21', 'high'), ("planner's choice", '', ''))
+    """
+    match = _CITED.match(said)
+    return (match["source"], match["date"], match["confidence"]) if match else (said, "", "")
+
+
+def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """Key path and value of everything that is set."""
     if isinstance(value, BaseModel):
         for key, inner in value:
-            yield from _leaves(inner, (*path, key))
+            yield from leaves(inner, (*path, key))
     elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
         for index, inner in enumerate(value):
-            yield from _leaves(inner, (*path, index))
+            yield from leaves(inner, (*path, index))
     elif value is not None and value != "":
         yield path, value
 
 
-def _value(value: Any) -> str:
-    said = shown(value)
-    return said if len(said) <= VALUE_CHARACTERS else f"{said[: VALUE_CHARACTERS - 1]}… ({len(value)} entries)"
+def value_text(value: Any) -> str:
+    """A value as a scenario file would have it, long lists cut."""
+    said = safe(value, 400) if isinstance(value, str) else shown(value)
+    if isinstance(value, str) or len(said) <= VALUE_CHARACTERS:
+        return said
+    return f"{said[: VALUE_CHARACTERS - 1]}… ({len(value)} entries)"
 
 
 def formulation() -> Table:
@@ -101,11 +122,8 @@ def facts(found: PlanSet) -> Table:
 
 def _notes(found: PlanSet) -> str:
     notes = list(dict.fromkeys(found.plans[0].evaluation.notes)) if found.plans else []
-    items = [*(("warning", warning) for warning in found.warnings), *(("estimate", note) for note in notes)]
-    if not items:
-        return ""
-    rows = tuple((kind, safe(said, 600)) for kind, said in items)
-    return table_html(Table("What the first plan rests on", ("", "statement"), rows))
+    items = [*(("Warning:", warning) for warning in found.warnings), *(("Estimate:", note) for note in notes)]
+    return f"<h3>What the first plan rests on</h3>{bullets(items)}" if items else ""
 
 
 def _lines(scenario_text: str) -> str:

@@ -109,16 +109,17 @@ def order(found: Evaluation, scenario: Scenario | None) -> Table:
         (
             line.item,
             f"{quantity(line.quantity)} {line.unit}",
-            _how(line, as_bought),
-            usd(columns[0][n]),
             usd(columns[1][n], 0),
             usd(columns[2][n], 0),
+            usd(columns[0][n]),
+            _how(line, as_bought),
         )
         for n, line in enumerate(found.costs)
     ]
-    rows.append(("total", "", "", *(usd(sum(c), d) for c, d in zip(columns, (2, 0, 0), strict=True))))
-    titles = ("item", "quantity", "as bought", "per hour", "per month", "per year")
-    return Table("What to buy", titles, tuple(rows), frozenset({1, 3, 4, 5}), totals=1)
+    hour, month, year = map(sum, columns)
+    rows.append(("total", "", usd(month, 0), usd(year, 0), usd(hour), ""))
+    titles = ("item", "quantity", "per month", "per year", "per hour", "as bought")
+    return Table("What to buy", titles, tuple(rows), frozenset({1, 2, 3, 4}), totals=1)
 
 
 def _how(line: CostLine, as_bought: dict[str, str]) -> str:

@@ -146,7 +146,7 @@ def _labels(bars: Sequence[Bar], places: Sequence[float]) -> list[dict[str, obje
             heading = f"<b>{plot_text(bar.group)}</b>"
             labels.append(base | {"y": place + 0.72, "text": heading, "font": {"color": "@muted"}})
         price = short_usd(bar.found.usd_per_hour * HOURS_PER_MONTH)
-        labels.append(base | {"y": place + 0.23, "text": f"{plot_text(bar.label, 64)} · <b>{price}</b>"})
+        labels.append(base | {"y": place + 0.23, "text": f"<b>{price}</b> · {plot_text(bar.label, 64)}"})
     return labels
 
 

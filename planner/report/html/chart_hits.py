@@ -14,6 +14,7 @@ from planner.report.html.breakeven import BreakEven, break_evens
 from planner.report.html.parts import Chart, Series, Table, plot_text
 
 SAMPLES = 240
+ROOM = 8.0  # the axis goes on beyond the largest capacity, for its label
 DECADES = tuple(range(6, 19))
 COLOURS = ("s1", "s2", "s4", "s6", "s3", "s5", "s7", "s8")
 
@@ -36,8 +37,9 @@ def hits_chart(system: System, found: Evaluation) -> Chart:
     ]
     held = _held(system, found)
     k_max = _reach(laws, held)
-    marks = break_evens(system, found, k_max)
+    marks = break_evens(system, found, 10 * k_max)
     shown = [h.capacity_bytes for h in held] + [m.capacity_bytes for m in marks]
+    k_max = max(k_max, *(ROOM * k for k in shown))
     k_min = max(1e6, min(min(shown, default=k_max) / 8, k_max / 1e3))
     names = _names(system)
     return Chart(
@@ -45,7 +47,7 @@ def hits_chart(system: System, found: Evaluation) -> Chart:
         title="Hit rate against cache capacity",
         says=_says(held, marks),
         traces=(*_curves(laws, names, k_min, k_max), *_measured(laws, names, k_min, k_max), _chosen(held, names),
-                _even(marks, names, k_max)),
+                _even(marks, names)),
         layout=_layout(k_min, k_max, max(law.top for law in laws)),
         height=400,
         legend=_legend(laws, names, marks),
@@ -80,8 +82,8 @@ def _reach(laws: list[Law], held: list[Held]) -> float:
     """How far the axis goes: past everything held, to where the law is nearly flat."""
     nearly = [law.capacity_for(0.985 * law.top) for law in laws]
     flat = max((k for k in nearly if math.isfinite(k)), default=1e12)
-    return 2.2 * max(1e9, min(flat, 300 * max((h.capacity_bytes for h in held), default=flat)),
-                     *(h.capacity_bytes for h in held))  # fmt: skip
+    most = max((h.capacity_bytes for h in held), default=flat)
+    return 2.2 * max(1e9, min(flat, 300 * most), most)
 
 
 def _names(system: System) -> list[str]:
@@ -138,11 +140,11 @@ def _chosen(held: list[Held], names: list[str]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _even(marks: tuple[BreakEven, ...], names: list[str], k_max: float) -> dict[str, object]:
+def _even(marks: tuple[BreakEven, ...], names: list[str]) -> dict[str, object]:
     return {
         "type": "scatter", "mode": "markers+text", "name": "break-even", "x": [m.capacity_bytes for m in marks],
         "y": [m.hit_rate for m in marks], "text": _apart(marks),
-        "textposition": [f"bottom {'left' if m.capacity_bytes > 0.2 * k_max else 'right'}" for m in marks],
+        "textposition": "bottom right",
         "hoverinfo": "text", "cliponaxis": False,
         "hovertext": [
             f"{plot_text(m.tier)}{_of(m.partition, names)} breaks even at<br><b>{size(m.capacity_bytes)}: "

@@ -82,11 +82,15 @@ def _label(path: TtftPath) -> str:
     return f"{plot_text(path.class_name, 40)} · {plot_text(path.path, 30)}"
 
 
+def _share(path: TtftPath) -> str:
+    return f"{percent(path.probability)} of its requests"
+
+
 def _layout(drawn: list[TtftPath], limit_ms: float) -> dict[str, object]:
     longest = max([limit_ms, *(1e3 * path.total_s for path in drawn)])
     base = {"x": 0, "xref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
     labels = [
-        base | {"y": -n + 0.23, "text": f"{_label(p)} · <b>{ms(p.total_s)}</b>, {percent(p.probability)} of its requests"}
+        base | {"y": -n + 0.23, "text": f"{_label(p)} · <b>{ms(p.total_s)}</b> · {_share(p)}"}
         for n, p in enumerate(drawn)
     ]
     return {

@@ -6,8 +6,10 @@ labels) or :func:`script_json` (for data inside a script element); nothing else 
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -30,6 +32,7 @@ class Table:
     totals: int = 0
     code: frozenset[int] = frozenset()  # columns that are keys or formulas
     marked: frozenset[int] = frozenset()  # rows to set apart
+    whole: frozenset[int] = frozenset()  # columns that never break
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,14 @@ class Chart:
     legend: tuple[Series, ...]
     table: Table
     notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture made elsewhere, as an SVG file; shown as an image, so that nothing in it can run."""
+
+    name: str
+    svg: bytes
 
 
 def text(value: str, limit: int = LONG) -> str:
@@ -109,14 +120,19 @@ def _row(table: Table, number: int, row: Sequence[str], total: bool) -> str:
     names = " ".join(["total"] * total + ["marked"] * (number in table.marked))
     cells = []
     for n, value in enumerate(row):
-        shown = f"<code>{text(value)}</code>" if n in table.code and value else text(value)
+        shown = f"<code>{_breakable(text(value))}</code>" if n in table.code and value else text(value)
         kind = _class(table, n)
         cells.append(f"<td{kind}>{shown}</td>" if n else f"<th scope=row{kind}>{shown}</th>")
     return f'<tr class="{names}">{"".join(cells)}</tr>\n'
 
 
+def _breakable(escaped: str) -> str:
+    """A key or formula that may break after its dots and underscores."""
+    return re.sub(r"([._\]])(?=[a-z0-9])", r"\1<wbr>", escaped)
+
+
 def _class(table: Table, column: int) -> str:
-    return " class=n" if column in table.right else ""
+    return " class=n" if column in table.right else " class=w" if column in table.whole else ""
 
 
 def chart_html(chart: Chart) -> str:
@@ -132,6 +148,12 @@ def chart_html(chart: Chart) -> str:
         f'The numbers are in the table below." style="height:{chart.height}px"></div>{notes}'
         f"<details class=numbers><summary>Numbers of this chart</summary>{table_html(chart.table)}</details></figure>\n"
     )
+
+
+def picture_html(picture: Picture) -> str:
+    """An image whose content is in the page."""
+    data, name = base64.b64encode(picture.svg).decode(), text(picture.name, 80)
+    return f'<figure><img class=picture alt="Picture {name}" src="data:image/svg+xml;base64,{data}"></figure>\n'
 
 
 def details(summary: str, body: str, name: str = "") -> str:

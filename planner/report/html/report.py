@@ -14,12 +14,15 @@ from planner.report.html.chart_cost import cost_chart
 from planner.report.html.chart_hits import hits_chart
 from planner.report.html.chart_ttft import ttft_chart
 from planner.report.html.page import page
-from planner.report.html.parts import Chart, bullets, chart_html, table_html
+from planner.report.html.parts import Chart, Picture, bullets, chart_html, picture_html, table_html
 from planner.report.reread import StoredSet
 
 
-def report_html(stored: StoredSet, studies: Sequence[Chart] = ()) -> str:
-    """The whole page of one plan file; ``studies`` are charts that needed more solves than the plan file holds."""
+def report_html(stored: StoredSet, studies: Sequence[Chart] = (), pictures: Sequence[Picture] = ()) -> str:
+    """The whole page of one plan file.
+
+    ``studies`` are charts that needed more solves than the plan file holds, ``pictures`` what a trace gave.
+    """
     found = stored.plan_set
     charts: list[Chart] = []
     sections = [("answer", "Answer", answer(stored)), ("change", "", _changes(stored))]
@@ -33,6 +36,8 @@ def report_html(stored: StoredSet, studies: Sequence[Chart] = ()) -> str:
             ("cache", "Cache", f"<h2>Cache</h2>{drawn.pop('hits', '')}{table_html(details.tiers(best))}"),
             *(("study", "Study", f"<h2>What if</h2>{''.join(drawn.values())}") for _ in (1,) if drawn),
         ]
+    if pictures:
+        sections.append(("trace", "Trace", f"<h2>Trace</h2>{''.join(map(picture_html, pictures))}"))
     together = details.combining(found)
     if together:
         heading = "<h2>Do tiers and disaggregation add up?</h2>"

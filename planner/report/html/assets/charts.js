@@ -16,10 +16,10 @@
     return value;
   };
 
-  const axis = (own) => Object.assign({
+  const axis = (own, size) => Object.assign({
     gridcolor: colour("grid"), linecolor: colour("rule"), zerolinecolor: colour("rule"),
     tickcolor: colour("rule"), automargin: true, fixedrange: true,
-  }, painted(own || {}));
+  }, painted(own || {}), own && own.title ? { title: { text: own.title.text, font: { size } } } : {});
 
   const draw = (chart, place, width) => {
     const narrow = width < NARROW_PX;
@@ -31,8 +31,8 @@
       font: { family: getComputedStyle(document.body).fontFamily, size, color: colour("ink") },
       hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("rule"), align: "left",
         font: { size: size, color: colour("ink") } },
-      xaxis: axis(Object.assign(narrow ? { nticks: 5 } : {}, chart.layout.xaxis)),
-      yaxis: axis(chart.layout.yaxis),
+      xaxis: axis(Object.assign(narrow ? { nticks: 5 } : {}, chart.layout.xaxis), size),
+      yaxis: axis(chart.layout.yaxis, size),
     });
     return Plotly.react(place, painted(chart.traces), layout, {
       displayModeBar: false, responsive: false, scrollZoom: false, doubleClick: false, showTips: false,
