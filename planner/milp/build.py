@@ -80,10 +80,11 @@ def _constraint(m: Any, c: ModelData, entry: Any) -> Any:
 def add_cut(m: Any, c: ModelData, j: int, g: int, s: int, a: float, b: float) -> list[Any]:
     """One tangent or chord, valid at every level: ``law_hits <= a * on + b * K``."""
     made = []
+    scale = min(max(1.0, 1e-3 / b), 1e5) if b else 1.0  # flat cuts: no coefficient that the solver would drop
     for level in c.law_levels:
         on = c.piece_on(m, level, j, g, s)
-        supply = a * on + (b * m.law_capacity[level, j, g, s] if b else 0.0)
-        made.append(m.law_cuts.add(m.law_hits[level, j, g, s] <= supply))
+        supply = scale * a * on + (scale * b * m.law_capacity[level, j, g, s] if b else 0.0)
+        made.append(m.law_cuts.add(scale * m.law_hits[level, j, g, s] <= supply))
     return made
 
 

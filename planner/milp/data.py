@@ -15,6 +15,7 @@ from planner.designs import Candidates, Design, RoleSet
 from planner.physics.reuse import Law
 from planner.physics.system import System
 
+FLAT = 1e-8  # slopes per capacity unit below it are taken as zero
 TINY = 1e-4  # coefficients below it are rounded to the side that keeps the bound a bound
 
 
@@ -181,10 +182,10 @@ class ModelData:
         if slope > 1e4 or not math.isfinite(slope):
             return False
         cut = (value - slope * k, slope)
-        if slope < 1e-4:  # too flat a coefficient for the solver: its largest value instead, still above the law
+        if slope < FLAT:  # too flat even for a scaled row: its largest value instead, still above the law
             cut = (value + slope * (segment.hi - k), 0.0)
         cut = (_intercept(cut[0]), cut[1])
-        if any(abs(a - cut[0]) < 1e-9 and abs(b - cut[1]) < 1e-9 * max(1.0, b) for a, b in segment.cuts):
+        if any(abs(a - cut[0]) < 1e-9 and abs(b - cut[1]) < 1e-9 * b for a, b in segment.cuts):
             return False
         segment.cuts.append(cut)
         return True
@@ -194,7 +195,7 @@ class ModelData:
         low = law.hit_rate(segment.lo * self.unit) if segment.lo > 0 else law.base
         high = law.hit_rate(segment.hi * self.unit)
         slope = (high - low) / (segment.hi - segment.lo)
-        if slope < 1e-4:
+        if slope < FLAT:
             segment.cuts = [(high, 0.0)]
         else:
             segment.cuts = [(_intercept(low - slope * segment.lo), slope)]

@@ -77,17 +77,25 @@ class Solver:
         self.options = options
         self.stop = stop
         self.solver = _Interruptible(stop)
+        self.loaded = False
         self.solver.config.load_solutions = False
         self.solver.config.raise_exception_on_nonoptimal_result = False
 
-    def solve(self, time_limit_s: float) -> Outcome:
-        """Solve within ``time_limit_s`` seconds and load the answer's values into the model."""
+    def solve(self, time_limit_s: float, tolerance: float = 1e-7) -> Outcome:
+        """Solve within ``time_limit_s`` seconds and load the answer's values into the model.
+
+        Args:
+            time_limit_s: seconds.
+            tolerance: of rows and integers; smaller than the default only where all choices are fixed, as tight
+                tolerances have made HiGHS call feasible models infeasible.
+        """
         settings = {
             "presolve": self.options.presolve,
             "random_seed": self.options.random_seed,
             "mip_rel_gap": self.options.gap / 10,
             "mip_abs_gap": 1e-7,
-            "mip_feasibility_tolerance": 1e-7,
+            "mip_feasibility_tolerance": tolerance,
+            "primal_feasibility_tolerance": tolerance,
         }
         result = self.solver.solve(
             self.model,
@@ -97,6 +105,7 @@ class Solver:
             load_solutions=False,
             raise_exception_on_nonoptimal_result=False,
         )
+        self.loaded = True
         condition, status = result.termination_condition, result.solution_status
         if condition in (TerminationCondition.provenInfeasible, TerminationCondition.infeasibleOrUnbounded):
             return Outcome(math.inf, False, True)
@@ -115,5 +124,6 @@ class Solver:
         return "interrupted" if self.stop is not None and self.stop() else "the solver gave up"
 
     def add(self, constraints: list[Any]) -> None:
-        """Tell the solver of new rows."""
-        self.solver.add_constraints(constraints)
+        """Tell the solver of new rows of the model; before the first solve it has yet to read them all."""
+        if self.loaded:
+            self.solver.add_constraints(constraints)

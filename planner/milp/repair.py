@@ -15,6 +15,7 @@ from planner.physics.system import System
 from planner.plan import Decision
 
 DAY_S = 86400.0
+STEP_TOLERANCE = 1e-7  # of a purchase step: the judge still checks the law at the rounded capacity
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,10 @@ def _hbm(answer: Answer) -> tuple[float, ...]:
     free = answer.design.prefill.hbm_bytes
     if len(answer.hbm_bytes) == 1:
         return (free,)
-    total = sum(answer.hbm_bytes)
-    spare = max(0.0, free - total) / len(answer.hbm_bytes)
-    shrink = min(1.0, free / total) if total > 0 else 1.0
-    return tuple(b * shrink + spare for b in answer.hbm_bytes)
+    parts = [max(b, 1.0) for b in answer.hbm_bytes]  # a byte holds a law's floor, nothing does not
+    spare = max(0.0, free - sum(parts)) / len(parts)
+    shrink = min(1.0, free / sum(parts))
+    return tuple(b * shrink + spare for b in parts)
 
 
 def _raised(system: System, answer: Answer, hbm: tuple[float, ...]) -> tuple[tuple[float, ...], ...]:
@@ -162,7 +163,9 @@ def _at_least(
         saved = sum(r * _effective(system, answer.design.roles.roles, levels, j) for j, r in enumerate(rates))
         target = max(target, (system.prompt_bytes_per_s - saved) * DAY_S / tier.dwpd)
     if tier.step:
-        target = max(1, math.ceil(target / tier.step - 1e-9)) * tier.step
+        if target <= STEP_TOLERANCE * tier.step:  # nothing is held: the tier is idle, not one whole step
+            return [0.0] * len(capacity)
+        target = max(1, math.ceil(target / tier.step - STEP_TOLERANCE)) * tier.step
     biggest = max(range(len(capacity)), key=capacity.__getitem__)
     raised = list(capacity)
     raised[biggest] += target - total

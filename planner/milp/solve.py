@@ -21,6 +21,7 @@ from planner.plan import Evaluation
 
 LAW_TOLERANCE = 1e-7  # hits above the law that are worth a new tangent
 MAX_ROUNDS = 40
+POLISH_ROUNDS = 8
 
 
 @dataclass
@@ -93,11 +94,17 @@ class Prover:
             judged = self._judge(proof)
             if proof.gap <= self.options.gap or outcome.stopped:
                 break
-            if not self._refine():
+            chosen = self._chosen()
+            changed = self._refine()
+            if not (changed and judged.feasible) or self._stepped(chosen[0]):
+                judged = self._polish(proof, chosen, deadline) or judged
+            if proof.gap <= self.options.gap:
+                break
+            if not changed:
                 if judged.feasible:
                     break
                 self.unexplained = min(self.unexplained, proof.bound)  # a rejected design may have another plan
-                self.exclude_chosen()
+                self._note_excluded(*chosen)
         proof.seconds += time.perf_counter() - started
         return proof
 
@@ -116,6 +123,45 @@ class Prover:
         if best.feasible and best.usd_per_hour < proof.cost:
             proof.best, proof.cost = best, best.usd_per_hour
         return best
+
+    def _stepped(self, q: int) -> bool:
+        return any(self.data.system.tiers[t].step for t in self.data.roles[q].used)
+
+    def _polish(self, proof: Proof, chosen: tuple[int, int | None], deadline: float) -> Evaluation | None:
+        """Judge the chosen design once more with its whole numbers fixed and the law met to 1e-10.
+
+        The solver's tolerance on a mixed-integer answer can hide that a capacity is a hair short of its limit or of a
+        purchase step; with the choices fixed, a linear programme finds the exact split between tiers.
+        """
+        if not self._load(chosen):
+            return None
+        fixed = self._fix_choices()
+        judged: Evaluation | None = None
+        try:
+            for _ in range(POLISH_ROUNDS):
+                outcome = self.solver.solve(deadline - time.perf_counter(), tolerance=1e-9)
+                if not outcome.has_answer or outcome.stopped:
+                    break
+                judged = self._judge(proof)
+                if not self._refine(tolerance=1e-10, split=False):
+                    break
+        finally:
+            for variable in fixed:
+                variable.unfix()
+        return judged
+
+    def _load(self, chosen: tuple[int, int | None]) -> bool:
+        """Whether the model still holds the answer of ``chosen`` (a rebuilt model holds none)."""
+        return self.model.use[chosen[0]].value is not None
+
+    def _fix_choices(self) -> list[Any]:
+        """Fix every binary and integer at its rounded value; returns what was fixed."""
+        m = self.model
+        families = [m.use, m.decode, m.steps, m.piece] + ([m.adds] if self.data.inclusive else [])
+        fixed = [v for family in families for v in family.values() if v.value is not None]
+        for variable in fixed:
+            variable.fix(round(variable.value))
+        return fixed
 
     def _chosen(self) -> tuple[int, int | None]:
         m = self.model
@@ -152,16 +198,16 @@ class Prover:
             capacity_bytes=tuple(tuple(capacity(t, j) for j in c.parts) for t in every),
         )
 
-    def _refine(self) -> bool:
+    def _refine(self, tolerance: float = LAW_TOLERANCE, split: bool = True) -> bool:
         """Add tangents (or split convex pieces) where the answer's hits exceed the law; False where none do."""
         changed = rebuilt = False
         for (j, g), segments in self.data.segments.items():
             law = self.data.groups[g][j]
             for s in range(len(segments) - 1, -1, -1):
                 segment = segments[s]
-                for k in self._violated(j, g, s, segment):
+                for k in self._violated(j, g, s, segment, tolerance):
                     if not segment.concave:
-                        rebuilt |= self._split(j, g, s, k)
+                        rebuilt |= split and self._split(j, g, s, k)
                         break
                     if self.data.add_tangent(law, segment, k):
                         changed = True
@@ -172,7 +218,7 @@ class Prover:
             self._rebuild()
         return changed or rebuilt
 
-    def _violated(self, j: int, g: int, s: int, segment: Segment) -> list[float]:
+    def _violated(self, j: int, g: int, s: int, segment: Segment, tolerance: float) -> list[float]:
         law, m, c = self.data.groups[g][j], self.model, self.data
         found = []
         for level in c.law_levels:
@@ -182,7 +228,7 @@ class Prover:
             if (on if isinstance(on, float) else _value(on)) < 0.5:
                 continue
             true = law.hit_rate(k * c.unit) if k > 0 else law.base
-            if hits > true + LAW_TOLERANCE:
+            if hits > true + tolerance:
                 found.append(min(max(k, segment.lo), segment.hi))
         return found
 
@@ -210,7 +256,9 @@ class Prover:
 
     def exclude_chosen(self) -> None:
         """Exclude the design of the last answer: the judge rejects it, or it repeats a structure."""
-        q, d = self._chosen()
+        self._note_excluded(*self._chosen())
+
+    def _note_excluded(self, q: int, d: int | None) -> None:
         self.excluded.append((q, d))
         self._exclude(q, d)
 
