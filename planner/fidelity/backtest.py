@@ -1,0 +1,173 @@
+"""The backtest: every measured row predicted, without correction, with it, and by a fit that never saw its group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from planner.fidelity.predict import Setup, packaged, predict, setup
+from planner.fidelity.rows import Row, by
+from planner.scenario.catalog.corrections import cross_validation
+
+SHORTEST_SERIES = 4  # concurrencies that a rank correlation needs
+ENOUGH_ROWS = 10  # of a group whose correction must not do harm
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Predicted over measured."""
+
+    tpot: float
+    ttft: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One row. ``validated`` is the prediction by a fit without the row's group; None for rows never fitted."""
+
+    row: Row
+    model: str
+    plain: Ratio
+    corrected: Ratio
+    validated: Ratio | None
+
+    @property
+    def best(self) -> Ratio:
+        """The fair one: cross-validated where the row was fitted, corrected where it was not."""
+        return self.validated or self.corrected
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A row that cannot be predicted, and why."""
+
+    row: Row
+    reason: str
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Of one phase over a set of rows, relative to the measurement."""
+
+    mape: float
+    median: float  # of the absolute error
+    bias: float
+    rank: float | None  # median Spearman correlation with concurrency over the series
+
+
+@dataclass(frozen=True)
+class Group:
+    """One engine, model and mode; ``plain`` without correction."""
+
+    engine: str
+    model: str
+    mode: str
+    versions: tuple[str, ...]
+    rows: int
+    tpot: Errors
+    ttft: Errors
+    plain_tpot: Errors
+    plain_ttft: Errors
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """Phases that the correction made worse, where there are rows enough to say."""
+        if self.rows < ENOUGH_ROWS:
+            return ()
+        pairs = (("TPOT", self.tpot, self.plain_tpot), ("TTFT", self.ttft, self.plain_ttft))
+        return tuple(name for name, with_it, without in pairs if with_it.mape > without.mape)
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """Everything that one backtest found."""
+
+    outcomes: tuple[Outcome, ...]
+    skipped: tuple[Skipped, ...]
+    groups: tuple[Group, ...]
+    total: Group | None
+    cross_validated: bool
+
+
+def backtest(rows: Iterable[Row]) -> Backtest:
+    """Predict every row and compare."""
+    outcomes: list[Outcome] = []
+    skipped: list[Skipped] = []
+    for row in rows:
+        try:
+            outcomes.append(_outcome(row, setup(row)))
+        except ValueError as error:
+            skipped.append(Skipped(row, str(error)))
+    keys = sorted({(o.row.engine, o.model, o.row.mode) for o in outcomes})
+    groups = tuple(
+        _group(*key, [o for o in outcomes if (o.row.engine, o.model, o.row.mode) == key]) for key in keys
+    )
+    total = _group("all", "", "", outcomes) if outcomes else None
+    return Backtest(
+        tuple(outcomes), tuple(skipped), groups, total, any(o.validated is not None for o in outcomes)
+    )
+
+
+def _outcome(row: Row, made: Setup) -> Outcome:
+    def ratio(correct: bool) -> Ratio:
+        found = predict(made, packaged(made) if correct else None)
+        return Ratio(found.tpot_s / row.tpot_s, found.ttft_s / row.ttft_s)
+
+    held = cross_validation().get(row.id)
+    return Outcome(row, made.model, ratio(False), ratio(True), Ratio(*held) if held else None)
+
+
+def _group(engine: str, model: str, mode: str, outcomes: Sequence[Outcome]) -> Group:
+    def errors(of: Callable[[Outcome], float], measured: Callable[[Row], float]) -> Errors:
+        off = [of(o) - 1 for o in outcomes]
+        absolute = [abs(e) for e in off]
+        return Errors(fmean(absolute), median(absolute), fmean(off), _rank(outcomes, of, measured))
+
+    return Group(
+        engine,
+        model,
+        mode,
+        tuple(sorted({o.row.version for o in outcomes})),
+        len(outcomes),
+        errors(lambda o: o.best.tpot, lambda r: r.tpot_s),
+        errors(lambda o: o.best.ttft, lambda r: r.ttft_s),
+        errors(lambda o: o.plain.tpot, lambda r: r.tpot_s),
+        errors(lambda o: o.plain.ttft, lambda r: r.ttft_s),
+    )
+
+
+def _rank(
+    outcomes: Sequence[Outcome], of: Callable[[Outcome], float], measured: Callable[[Row], float]
+) -> float | None:
+    """Median over the series of the rank correlation between predicted and measured as concurrency rises."""
+    predicted = {o.row: of(o) * measured(o.row) for o in outcomes}
+    found = []
+    for series in by((o.row for o in outcomes), "series").values():
+        loads = sorted({row.concurrency for row in series})
+        if len(loads) < SHORTEST_SERIES:
+            continue
+        means = [
+            (fmean(predicted[r] for r in series if r.concurrency == c), fmean(measured(r) for r in series if r.concurrency == c))
+            for c in loads
+        ]
+        found.append(spearman([p for p, _ in means], [m for _, m in means]))
+    return median(found) if found else None
+
+
+def spearman(a: Sequence[float], b: Sequence[float]) -> float:
+    """Rank correlation; ties share their mean rank.
+
+    >>> spearman([1, 2, 3, 4], [10, 20, 30, 40]), spearman([1, 2, 3], [3, 2, 1])
+    (1.0, -1.0)
+    """
+    x, y = _ranks(a), _ranks(b)
+    mx, my = fmean(x), fmean(y)
+    top = sum((p - mx) * (q - my) for p, q in zip(x, y, strict=True))
+    bottom = (sum((p - mx) ** 2 for p in x) * sum((q - my) ** 2 for q in y)) ** 0.5
+    return top / bottom if bottom else 0.0
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return [(ordered.index(v) + len(ordered) - 1 - ordered[::-1].index(v)) / 2 for v in values]

@@ -1,0 +1,237 @@
+"""Fit the packaged corrections: ``python -m planner.fidelity.fit`` (needs numpy; nothing at run time does).
+
+One correction per engine, version, mode (aggregated or disaggregated) and kind (table, MoE or dense roofline): seven
+numbers, by damped Gauss-Newton on logarithms of predicted over measured, TPOT weighted by 1/10 % and TTFT by 1/25 %,
+Huber's weights beyond 1.5 of those. The prior is weak, and is what the other corrections of the kind found: a version
+with few rows stays close to the others. Repeated rows (one measurement under several names) count once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from planner.fidelity.predict import Setup, predict, setup
+from planner.fidelity.rows import Row, read_rows
+from planner.scenario.catalog.corrections import FILE, LEVELS, MEASURED, NUMBERS, Correction, Spread
+
+Cell = tuple[str, str, str, str]  # engine, version, mode, kind
+START = {  # centre of the weak prior, in the order of NUMBERS
+    "table": (1.1, 10.0, 0.9, 1.0, 20.0, 30.0, 2.0),
+    "moe": (1.0, 20.0, 1.0, 5.0, 20.0, 30.0, 2.0),
+    "mla": (1.0, 20.0, 0.7, 7.0, 20.0, 50.0, 2.0),
+    "dense": (0.5, 10.0, 0.75, 3.0, 20.0, 30.0, 2.0),
+}
+WIDTH = np.array((0.5, 1.0, 0.35, 1.2, 1.2, 1.2, 1.2))  # of the prior, in logarithms
+WEIGHT = np.array((1 / 0.10, 1 / 0.18))  # of a TPOT and a TTFT residual
+DISAGG_FIRST_TOKEN_MS = 300.0
+HUBER = 1.5
+STEP = 0.05
+ROUNDS = 8
+FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A row that can be predicted, its cell, and the group that stays together."""
+
+    row: Row
+    made: Setup
+    cell: Cell
+    group: tuple[str, ...]
+
+
+def samples(rows: Iterable[Row], *, whole_models: bool = False) -> list[Sample]:
+    """Predictable rows. A group holds every load of one model, engine, GPU count and shape, under whatever name.
+
+    With ``whole_models`` it holds every shape too, so that leaving it out leaves the configuration unseen.
+    """
+    found: list[Sample] = []
+    for row in rows:
+        made = cached_setup(row)
+        if made is None:
+            continue
+        group = (row.engine, made.model, row.mode, *pools_of(made), *(() if whole_models else (str(row.isl), str(row.osl))))
+        found.append(Sample(row, made, (row.engine, row.version, row.mode, made.kind), group))
+    return found
+
+
+def pools_of(made: Setup) -> tuple[str, ...]:
+    """GPUs and workers of the pools: what tells configurations apart, however their splits are written down."""
+    if made.decode is None:
+        return (str(made.prefill.split.gpus),)
+    kinds = ("dp" if p.split.dp > 1 else "tp" for p in (made.prefill, made.decode))
+    return (f"{made.prefill_workers}P{made.decode_workers}D", *kinds)
+
+
+@lru_cache(maxsize=4096)
+def cached_setup(row: Row) -> Setup | None:
+    """The row's setup, None where it cannot be predicted."""
+    try:
+        return setup(row)
+    except ValueError:
+        return None
+
+
+def distinct(found: Sequence[Sample]) -> list[Sample]:
+    """Each measurement once: the sources list some under two names."""
+    seen: dict[tuple[object, ...], Sample] = {}
+    for s in found:
+        key = (s.row.engine, s.made.model, s.row.isl, s.row.osl, s.row.concurrency, round(s.row.tpot_s, 6), s.row.ttft_s)
+        seen.setdefault(key, s)
+    return list(seen.values())
+
+
+def ratios(found: Sequence[Sample], numbers: np.ndarray) -> np.ndarray:
+    """Predicted over measured, one line per row: TPOT, TTFT."""
+    correction = _correction(("", "", "", ""), numbers)
+    lines = []
+    for s in found:
+        p = predict(s.made, correction)
+        lines.append((p.tpot_s / s.row.tpot_s, p.ttft_s / s.row.ttft_s))
+    return np.array(lines)
+
+
+def residuals(found: Sequence[Sample], numbers: np.ndarray) -> np.ndarray:
+    """Mean of relative and logarithmic error of predicted over measured, one line per row: TPOT, TTFT.
+
+    The relative error alone favours predictions below the measurement, the logarithm those above.
+    """
+    ratio = ratios(found, numbers)
+    return np.asarray((ratio - 1 + np.log(ratio)) / 2)
+
+
+def fit_cell(found: Sequence[Sample], centre: np.ndarray, start: np.ndarray | None = None, rounds: int = ROUNDS) -> np.ndarray:
+    """The seven logarithms of one cell."""
+    theta = (centre if start is None else start).copy()
+    for _ in range(rounds):
+        r = (residuals(found, theta) * WEIGHT).ravel()
+        jacobian = np.empty((r.size, theta.size))
+        for k in range(theta.size):
+            moved = theta.copy()
+            moved[k] += STEP
+            jacobian[:, k] = ((residuals(found, moved) * WEIGHT).ravel() - r) / STEP
+        w = np.sqrt(np.minimum(1.0, HUBER / np.maximum(np.abs(r), 1e-9)))
+        a = np.vstack([jacobian * w[:, None], np.diag(1 / WIDTH)])
+        b = np.concatenate([-r * w, (centre - theta) / WIDTH])
+        step = np.clip(np.linalg.lstsq(a, b, rcond=None)[0], -0.7, 0.7)
+        theta = theta + step
+        if np.max(np.abs(step)) < 0.01:
+            break
+    return theta
+
+
+def start_of(cell: Cell) -> np.ndarray:
+    """Centre of the weak prior: by kind; a disaggregated first token passes two engines and a router."""
+    numbers = np.array(START[cell[3]])
+    if cell[2] == "disagg":
+        numbers[NUMBERS.index("first_token_ms")] = DISAGG_FIRST_TOKEN_MS
+    return np.asarray(np.log(numbers))
+
+
+def centres(first: dict[Cell, np.ndarray], cell: Cell) -> np.ndarray:
+    """Prior of a cell: the mean of the weak prior and of the others of its kind, and mode, those of its engine counted twice."""
+    mean = start_of(cell)
+    others = [t for c, t in first.items() if c != cell and c[2:] == cell[2:] for _ in range(2 if c[0] == cell[0] else 1)]
+    return np.asarray(np.mean([mean, *others], axis=0)) if others else mean
+
+
+def fit_all(found: Sequence[Sample]) -> dict[Cell, np.ndarray]:
+    """Every cell's numbers: a first pass from the weak prior, a second from what the others found."""
+    cells: dict[Cell, list[Sample]] = {}
+    for s in distinct(found):
+        cells.setdefault(s.cell, []).append(s)
+    first = {cell: fit_cell(own, start_of(cell)) for cell, own in cells.items()}
+    return {cell: fit_cell(own, centres(first, cell), first[cell]) for cell, own in cells.items()}
+
+
+def cross_validated(found: Sequence[Sample], fitted: dict[Cell, np.ndarray]) -> list[tuple[Sample, float, float]]:
+    """Each row's predicted over measured (TPOT, TTFT) by a fit without its group."""
+    result = []
+    for cell, theta in fitted.items():
+        own = [s for s in found if s.cell == cell]
+        groups = sorted({s.group for s in own})
+        for fold in range(min(FOLDS, len(groups))):
+            out = set(groups[fold::FOLDS])
+            left = distinct([s for s in own if s.group not in out])
+            centre = centres(fitted, cell)
+            numbers = fit_cell(left, centre, theta, rounds=5) if left else centre
+            held = [s for s in own if s.group in out]
+            result += [(s, *map(float, r)) for s, r in zip(held, ratios(held, numbers), strict=True)]
+    return result
+
+
+def spreads(validated: Sequence[tuple[Sample, float, float]]) -> list[Spread]:
+    """Quantiles of measured over predicted of each engine and kind with 20 rows or more, and of all."""
+    made = []
+    keys = sorted({(s.row.engine, s.made.kind) for s, _, _ in validated})
+    for engine, kind in [*keys, *((e, "*") for e in sorted({k[0] for k in keys})), ("*", "*")]:
+        own = [v for v in validated if engine in ("*", v[0].row.engine) and kind in ("*", v[0].made.kind)]
+        if len(own) < 20:
+            continue
+        for i, phase in ((1, "tpot"), (2, "ttft")):
+            ratios = np.quantile([1 / v[i] for v in own], LEVELS)
+            made.append(Spread(engine, kind, phase, len(own), tuple(round(float(q), 3) for q in ratios)))
+    return made
+
+
+def packaged_form(fitted: dict[Cell, np.ndarray], found: Sequence[Sample]) -> list[Correction]:
+    """The corrections as shipped: rounded, with their rows, and with the one that plans use marked."""
+    made = []
+    for cell, theta in sorted(fitted.items()):
+        own = distinct([s for s in found if s.cell == cell])
+        models = tuple(sorted({s.made.model for s in own}))
+        made.append(replace(_correction(cell, theta), rows=len(own), models=models))
+    best: dict[tuple[str, str, str], Correction] = {}
+    for c in made:
+        key = (c.engine, c.mode, c.kind)
+        best[key] = max(best.get(key, c), c, key=lambda c: c.rows)
+    return [replace(c, planning=best[c.engine, c.mode, c.kind] is c) for c in made]
+
+
+def _correction(cell: Cell, theta: np.ndarray) -> Correction:
+    numbers = {name: float(f"{value:.4g}") for name, value in zip(NUMBERS, np.exp(theta), strict=True)}
+    return Correction(*cell, **numbers)  # type: ignore[arg-type]
+
+
+def main() -> None:
+    """Fit, cross-validate, write, and print the errors."""
+    rows = read_rows(MEASURED)
+    found = samples(rows)
+    fitted = fit_all(found)
+    validated = cross_validated(found, fitted)
+    unseen = cross_validated(samples(rows, whole_models=True), fitted)
+    parts = {
+        "source": ["python -m planner.fidelity.fit, from measured/h200_sxm.csv"],
+        "corrections": [asdict(c) for c in packaged_form(fitted, found)],
+        "spreads": [asdict(s) for s in spreads(validated)],
+        "unseen": [_summary(unseen)],
+        "cross_validation": [{s.row.id: [round(t, 4), round(f, 4)] for s, t, f in validated}],
+    }
+    lists = ("corrections", "spreads")
+    body = ",\n".join(
+        f' "{name}": ' + ("[\n  " + ",\n  ".join(map(json.dumps, values)) + "\n ]" if name in lists else json.dumps(values[0]))
+        for name, values in parts.items()
+    )
+    FILE.write_text("{\n" + body + "\n}\n", encoding="utf-8")
+    print("groups left out:", json.dumps(_summary(validated)))
+    print("configurations left out with every shape:", json.dumps(_summary(unseen)))
+
+
+def _summary(validated: Sequence[tuple[Sample, float, float]]) -> dict[str, float]:
+    """Rows, mean absolute error and bias in percent."""
+    errors = np.array([[t - 1, f - 1] for _, t, f in validated])
+    mape, bias = 100 * np.abs(errors).mean(axis=0), 100 * errors.mean(axis=0)
+    return {
+        "rows": len(errors),
+        "tpot_mape_pct": round(float(mape[0]), 1), "tpot_bias_pct": round(float(bias[0]), 1),
+        "ttft_mape_pct": round(float(mape[1]), 1), "ttft_bias_pct": round(float(bias[1]), 1),
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

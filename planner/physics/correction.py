@@ -1,0 +1,124 @@
+"""From composed kernel times to those of a running engine: factors and fixed times fitted to measurements.
+
+Nothing here breaks monotonicity: factors are positive, fixed times and the cost per sequence are not negative.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+
+from planner.physics.roofline import RooflineTiming
+from planner.physics.timing import Timing
+from planner.scenario.catalog.corrections import LEVELS, Correction, Spread
+from planner.units import seconds
+
+
+@dataclass(frozen=True)
+class CorrectedTiming:
+    """A timing with ``prefill' = f_p * prefill + c_p`` and ``decode' = f_d * decode + c_d + s * batch``.
+
+    ``margin_*`` are factors on top, for plans that count on less than the mean (``slo.confidence``).
+
+    >>> from planner.physics.roofline import RooflineTiming
+    >>> base = RooflineTiming("example", (), 2e9, 0.0, 1e12, 4e9, 0.0, 1.0, 0.0, 1e12, 0.0, 0.002, 0.001)
+    >>> timing = CorrectedTiming(base, 2.0, 0.001, 1.5, 0.002, 1e-5)
+    >>> round(timing.prefill_s(1000, 0), 6), round(timing.decode_s(1, 1000), 6)
+    (4.005, 0.01251)
+    """
+
+    base: Timing
+    prefill_factor: float = 1.0
+    prefill_fixed_s: float = 0.0
+    decode_factor: float = 1.0
+    decode_fixed_s: float = 0.0
+    decode_s_per_sequence: float = 0.0
+    first_token_fixed_s: float = 0.0
+    first_token_s_per_token: float = 0.0
+    margin_ttft: float = 1.0
+    margin_tpot: float = 1.0
+    extra_notes: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Where the times come from, in one line."""
+        return f"{self.base.source}, corrected by measurements"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before resting a plan on them."""
+        return (*self.base.notes, *self.extra_notes)
+
+    def prefill_s(self, new_tokens: float, prefix_tokens: float) -> float:
+        """One prefill pass, seconds; no token takes no time."""
+        if new_tokens <= 0:
+            return 0.0
+        base = self.base.prefill_s(new_tokens, prefix_tokens)
+        return self.margin_ttft * (self.prefill_factor * base + self.prefill_fixed_s)
+
+    def decode_s(self, batch: float, context: float) -> float:
+        """One decode step, seconds."""
+        base = self.base.decode_s(batch, context)
+        return self.margin_tpot * (self.decode_factor * base + self.decode_fixed_s + self.decode_s_per_sequence * batch)
+
+    def first_token_s(self, prompt_tokens: float) -> float:
+        """Latency of the first token outside the GPU: front end, tokeniser, scheduler."""
+        return self.margin_ttft * (self.first_token_fixed_s + self.first_token_s_per_token * prompt_tokens)
+
+    def prefill_in_grid(self, new_tokens: float, prefix_tokens: float) -> bool:
+        """Whether the time is interpolated between measurements."""
+        return self.base.prefill_in_grid(new_tokens, prefix_tokens)
+
+    def decode_in_grid(self, batch: float, context: float) -> bool:
+        """Whether the time is interpolated between measurements."""
+        return self.base.decode_in_grid(batch, context)
+
+
+def corrected(timing: Timing, correction: Correction, notes: tuple[str, ...] = ()) -> CorrectedTiming:
+    """``timing`` as the correction says: a roofline's reachable peaks and overheads, a table's factor and fixed time."""
+    outside = {
+        "decode_s_per_sequence": correction.decode_us_per_sequence / 1e6,
+        "first_token_fixed_s": seconds(correction.first_token_ms),
+        "first_token_s_per_token": correction.first_token_us_per_token / 1e6,
+        "extra_notes": notes,
+    }
+    if isinstance(timing, RooflineTiming):
+        reached = replace(
+            timing,
+            flops_per_s=timing.flops_per_s / correction.prefill_factor,
+            bytes_per_s=timing.bytes_per_s / correction.decode_factor,
+            prefill_overhead_s=seconds(correction.prefill_fixed_ms),
+            step_overhead_s=seconds(correction.decode_fixed_ms),
+        )
+        return CorrectedTiming(reached, **outside)  # type: ignore[arg-type]
+    return CorrectedTiming(
+        timing,
+        prefill_factor=correction.prefill_factor,
+        prefill_fixed_s=seconds(correction.prefill_fixed_ms),
+        decode_factor=correction.decode_factor,
+        decode_fixed_s=seconds(correction.decode_fixed_ms),
+        **outside,  # type: ignore[arg-type]
+    )
+
+
+def first_token_s(timing: Timing, prompt_tokens: float) -> float:
+    """Latency of the first token outside the GPU; 0 where nothing was measured of it."""
+    return timing.first_token_s(prompt_tokens) if isinstance(timing, CorrectedTiming) else 0.0
+
+
+def upper_ratio(spread: Spread, confidence: float) -> float:
+    """Measured over predicted at a confidence: linear between the quantiles, not below 1.
+
+    >>> spread = Spread("*", "*", "tpot", 100, (0.8, 0.85, 0.9, 0.95, 0.98, 1.0, 1.02, 1.05, 1.1, 1.2, 1.3))
+    >>> upper_ratio(spread, 0.9), round(upper_ratio(spread, 0.85), 3), upper_ratio(spread, 0.3)
+    (1.2, 1.15, 1.0)
+    """
+    i = min(max(bisect_left(LEVELS, confidence), 1), len(LEVELS) - 1)
+    low, high = LEVELS[i - 1], LEVELS[i]
+    weight = min(max((confidence - low) / (high - low), 0.0), 1.0)
+    return max(1.0, spread.ratios[i - 1] + weight * (spread.ratios[i] - spread.ratios[i - 1]))
+
+
+def half_width(spread: Spread) -> float:
+    """Half of the band that held the middle 80 % of the measurements, relative to the prediction."""
+    return (spread.ratios[LEVELS.index(0.9)] - spread.ratios[LEVELS.index(0.1)]) / 2
