@@ -55,9 +55,7 @@ class RooflineTiming:
     ways: int = 1
 
     def prefill_s(self, new_tokens: float, prefix_tokens: float) -> float:
-        """One prefill pass over ``ways`` sequences, seconds; no token takes no time."""
-        if new_tokens <= 0:
-            return 0.0
+        """One prefill pass over ``ways`` sequences, seconds; a fully cached prompt still takes a pass over the weights."""
         attended = prefix_tokens + new_tokens / 2
         work = new_tokens * (self.flops_per_token + self.attention_flops * attended)
         compute = self.ways * work / self.flops_per_s
@@ -207,7 +205,7 @@ def _provenance(scenario: Scenario, stands_in_for: str | None) -> tuple[str, tup
     if stands_in_for:
         title = engine_titles()[stands_in_for]
         notes.append(f"no {title} table for {scenario.model.name} on {scenario.hardware.name}: a roofline stands in")
-    fit = _fit_of(reached)
+    fit = packaged_fit(reached)
     if fit is None:
         notes.append(f"{source}, as the scenario gives them: the error against measurements is not known")
     else:
@@ -220,7 +218,7 @@ def _provenance(scenario: Scenario, stands_in_for: str | None) -> tuple[str, tup
     return source, tuple(notes)
 
 
-def _fit_of(reached: Roofline) -> RooflineFit | None:
+def packaged_fit(reached: Roofline) -> RooflineFit | None:
     """The fit that has exactly these parameters."""
     names = ("mfu", "mbu", "prefill_overhead_ms", "step_overhead_ms")
     same = (fit for fit in roofline_fits() if all(getattr(fit, name) == getattr(reached, name) for name in names))

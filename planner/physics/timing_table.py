@@ -37,7 +37,8 @@ class TableTiming:
     Below the first measured number of new tokens, prefill is linear between it and a floor at 0: the continuation of
     the first interval, but at least one decode step over the same sequences. Below the first measured context, decode
     is linear down to its continuation at 0, but at least half of the first point. Below the first measured batch it is
-    flat: idle data-parallel ranks step along. Prefilling no token takes no time.
+    flat: idle data-parallel ranks step along. A fully cached prompt still computes its last
+    token.
     """
 
     source: str
@@ -47,7 +48,7 @@ class TableTiming:
 
     def prefill_s(self, new_tokens: float, prefix_tokens: float) -> float:
         """One prefill pass over ``ways`` sequences, seconds."""
-        return self.prefill(new_tokens, prefix_tokens) if new_tokens > 0 else 0.0
+        return self.prefill(max(new_tokens, 1.0), prefix_tokens)  # a fully cached prompt computes its last token
 
     def decode_s(self, batch: float, context: float) -> float:
         """One decode step, seconds."""

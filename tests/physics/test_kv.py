@@ -31,6 +31,7 @@ PUBLISHED_BYTES_PER_TOKEN = {
     "llama-3.1-70b": (327_680, 163_840),
     "llama-3.1-8b": (131_072, 65_536),
     "qwen2.5-0.5b": (12_288, 6_144),
+    "qwen3.5-397b-a17b": (30_720, 15_360),  # 15 full-attention layers of 60, 2 KV heads x 256 (HF config)
 }
 
 # What the constant part adds at bf16 (same sources; Qwen3-Next: 36 gated-delta-net layers' state held in bf16).

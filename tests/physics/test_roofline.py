@@ -98,8 +98,9 @@ def test_a_narrower_tp_alone_does_not_make_more_ways() -> None:
     assert timing.prefill_s(8000, 0) == timing_of("[{gpus: 8}]").prefill_s(8000, 0)
 
 
-def test_no_new_token_takes_no_time() -> None:
-    assert timing_of().prefill_s(0, 8000) == 0.0
+def test_a_fully_cached_prompt_still_takes_a_pass_over_the_weights() -> None:
+    timing = timing_of()
+    assert timing.prefill_overhead_s < timing.prefill_s(0, 8000) <= timing.prefill_s(1, 8000)
 
 
 def test_a_formula_has_no_grid() -> None:
