@@ -55,7 +55,7 @@ class RooflineTiming:
     ways: int = 1
 
     def prefill_s(self, new_tokens: float, prefix_tokens: float) -> float:
-        """One prefill pass over ``ways`` sequences, seconds; a fully cached prompt still takes a pass over the weights."""
+        """One prefill pass over ``ways`` sequences, seconds; with no new token still a pass over the weights."""
         attended = prefix_tokens + new_tokens / 2
         work = new_tokens * (self.flops_per_token + self.attention_flops * attended)
         compute = self.ways * work / self.flops_per_s

@@ -41,6 +41,7 @@ PUBLISHED_SEQUENCE_BYTES = {
     "llama-4-scout": 1_207_959_552,
     "llama-4-maverick": 1_207_959_552,
     "qwen3-next-80b-a3b": 39_518_208,
+    "qwen3.5-397b-a17b": 45 * 2 * (64 * 128 * 128 + 3 * (2 * 16 * 128 + 64 * 128)),  # state and convolution, bf16
 }
 
 
