@@ -226,7 +226,7 @@ def _write_lp(cells: dict[CellKey, CellResult], best: Evaluation, path: str) -> 
 
     prover = cells[best.decision.architecture, True].prover
     if prover is not None:
-        write_lp(build(prover.data), path)
+        write_lp(build(prover.data), path, prover.data)
 
 
 def _refuse_to_guess(cells: dict[CellKey, CellResult], limit_s: float) -> None:

@@ -88,9 +88,20 @@ def add_cut(m: Any, c: ModelData, j: int, g: int, s: int, a: float, b: float) ->
     return made
 
 
-def write_lp(m: Any, path: str) -> None:
-    """Write the model as an LP file with readable names."""
+def write_lp(m: Any, path: str, c: ModelData | None = None) -> None:
+    """Write the model as an LP file with readable names; with ``c``, a legend of units and designs comes first."""
     from pyomo.repn.plugins.lp_writer import LPWriter
 
     with open(path, "w", encoding="utf-8") as out:
+        if c is not None:
+            out.writelines(f"\\* {line} *\\\n" for line in _legend(c))
         LPWriter().write(m, out, symbolic_solver_labels=True)
+
+
+def _legend(c: ModelData) -> list[str]:
+    """What the indices stand for, one line each."""
+    lines = [f"capacities in {c.unit:g} bytes, cost in {c.usd_unit:g} USD per hour; rules: planner rules"]
+    lines += [f"use({q}): {c.design_label(q)}" for q in range(len(c.designs))]
+    lines += [f"decode({d}): {o.instances}x {o.config.name} b{o.batch}" for d, o in enumerate(c.decodes)]
+    lines += [f"tier {t}, level {t + 1}: {c.system.tiers[t].name}" for t in c.tiers]
+    return lines

@@ -50,6 +50,24 @@ def test_brute_force_agrees(seed: int) -> None:
         assert found.proof.gap <= GAP
 
 
+@pytest.mark.parametrize("seed", [0, 2, 5, 16])
+def test_scip_solves_the_exact_nonlinear_model(seed: int) -> None:
+    """Power laws as powers, no tangents: SCIP's optimum is the plan's cost."""
+    pytest.importorskip("pyscipopt")
+    from tests.oracle import scip_model
+
+    scenario = small(seed)
+    assert scenario is not None
+    for architecture in scenario.deployment.architectures:
+        proven = scip_model.optimum(random_scenario(seed), architecture, tiered=True)
+        found = cell(scenario, architecture, True)
+        if proven["usd_per_hour"] is None:
+            assert found.best is None
+            continue
+        assert found.proof.cost == pytest.approx(proven["usd_per_hour"], rel=2 * GAP)
+        assert found.proof.bound <= proven["usd_per_hour"] * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_plans_keep_every_promise(seed: int) -> None:
     scenario = small(seed)

@@ -108,7 +108,7 @@ def test_scip_proves_the_same_bound(name: str, tmp_path: Path) -> None:
         found = cell(load(SCENARIOS / f"{name}.yaml"), architecture, True)
         assert found.prover is not None
         path = tmp_path / f"{architecture}.lp"
-        write_lp(found.prover.model, str(path))
+        write_lp(found.prover.model, str(path), found.prover.data)
         model = scip.Model()
         model.hideOutput()
         model.readProblem(str(path))
