@@ -9,6 +9,7 @@ from __future__ import annotations
 from planner.judge import accounts, checks, pools
 from planner.judge.state import judged_state, read_flow, staged_in
 from planner.physics import cost
+from planner.physics.corrected import uncertainty
 from planner.physics.system import System
 from planner.plan import Decision, Evaluation, Violation
 
@@ -39,5 +40,5 @@ def evaluate(system: System, decision: Decision) -> Evaluation:
         tpot_s=tpot,
         binding=accounts.binding(judged, prefill, decode_pool, tpot, worst.total_s),
         violations=tuple(violations),
-        notes=accounts.notes(judged),
+        notes=uncertainty(judged.config.timing, tpot, worst.total_s) + accounts.notes(judged),
     )

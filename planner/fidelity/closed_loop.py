@@ -154,7 +154,7 @@ def _wait(customers: float, service: float, think: float) -> float:
     Mean-value analysis; an arrival finds what one customer fewer would leave, half of the service under way done.
 
     >>> _wait(1, 2.0, 10.0), round(_wait(100, 1.0, 10.0), 1)
-    (0.0, 88.5)
+    (0.0, 88.4)
     """
     queue = busy = wait = 0.0
     for k in range(1, math.ceil(customers) + 1):

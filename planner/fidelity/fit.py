@@ -33,6 +33,7 @@ HUBER = 1.5
 STEP = 0.05
 ROUNDS = 8
 FOLDS = 10
+TRUSTED = 0.20  # mean TPOT error on its own rows up to which plans use a correction
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def cross_validated(found: Sequence[Sample], fitted: dict[Cell, np.ndarray]) -> 
     return result
 
 
-def spreads(validated: Sequence[tuple[Sample, float, float]]) -> list[Spread]:
+def spreads(validated: Sequence[tuple[Sample, float, float]], seen: bool) -> list[Spread]:
     """Quantiles of measured over predicted of each engine and kind with 20 rows or more, and of all."""
     made = []
     keys = sorted({(s.row.engine, s.made.kind) for s, _, _ in validated})
@@ -174,23 +175,32 @@ def spreads(validated: Sequence[tuple[Sample, float, float]]) -> list[Spread]:
         if len(own) < 20:
             continue
         for i, phase in ((1, "tpot"), (2, "ttft")):
-            ratios = np.quantile([1 / v[i] for v in own], LEVELS)
-            made.append(Spread(engine, kind, phase, len(own), tuple(round(float(q), 3) for q in ratios)))
+            quantiles = np.quantile([1 / v[i] for v in own], LEVELS)
+            made.append(Spread(engine, kind, phase, len(own), tuple(round(float(q), 3) for q in quantiles), seen))
     return made
 
 
 def packaged_form(fitted: dict[Cell, np.ndarray], found: Sequence[Sample]) -> list[Correction]:
     """The corrections as shipped: rounded, with their rows, and with the one that plans use marked."""
-    made = []
+    made, missed = [], {}
     for cell, theta in sorted(fitted.items()):
         own = distinct([s for s in found if s.cell == cell])
-        models = tuple(sorted({s.made.model for s in own}))
-        made.append(replace(_correction(cell, theta), rows=len(own), models=models))
+        pools = [p for s in own for p in (s.made.prefill, s.made.decode) if p is not None]
+        entry = replace(
+            _correction(cell, theta),
+            rows=len(own),
+            models=tuple(sorted({s.made.model for s in own})),
+            most_gpus=max(p.split.gpus for p in pools),
+            most_tokens=max(s.row.isl + s.row.osl for s in own),
+            most_sequences=max(s.row.concurrency // max(s.made.decode_workers, 1) for s in own),
+        )
+        made.append(entry)
+        missed[entry] = float(np.abs(ratios(own, theta)[:, 0] - 1).mean())
     best: dict[tuple[str, str, str], Correction] = {}
     for c in made:
         key = (c.engine, c.mode, c.kind)
         best[key] = max(best.get(key, c), c, key=lambda c: c.rows)
-    return [replace(c, planning=best[c.engine, c.mode, c.kind] is c) for c in made]
+    return [replace(c, planning=best[c.engine, c.mode, c.kind] is c and missed[c] <= TRUSTED) for c in made]
 
 
 def _correction(cell: Cell, theta: np.ndarray) -> Correction:
@@ -208,7 +218,7 @@ def main() -> None:
     parts = {
         "source": ["python -m planner.fidelity.fit, from measured/h200_sxm.csv"],
         "corrections": [asdict(c) for c in packaged_form(fitted, found)],
-        "spreads": [asdict(s) for s in spreads(validated)],
+        "spreads": [asdict(s) for s in (*spreads(validated, True), *spreads(unseen, False))],
         "unseen": [_summary(unseen)],
         "cross_validation": [{s.row.id: [round(t, 4), round(f, 4)] for s, t, f in validated}],
     }

@@ -7,12 +7,12 @@ from functools import cache
 
 from planner.fidelity.rows import FAMILIES, Split
 from planner.physics import kv
-from planner.physics.roofline import RooflineTiming, roofline_timing, weight_bytes
+from planner.physics.correction import correction_kind, faulty_table
+from planner.physics.roofline import roofline_timing, weight_bytes
 from planner.physics.timing import Timing
 from planner.physics.timing_table import table_timing
 from planner.scenario import Scenario, catalog, loads
 from planner.scenario.catalog.timing import available_tables, load_table, roofline_fit
-from planner.scenario.schema import ModelSpec
 from planner.units import GB
 
 SCENARIO = """
@@ -83,20 +83,6 @@ def instance(engine: str, model: str, split: Split, hardware: str = "h200-sxm") 
     kind = correction_kind(timing, scenario.model)
     tokens = free / (kv.replication(scenario.model, split.tp) * per_token)
     return Instance(model, split, timing, kind, ways, tokens, per_token)
-
-
-def correction_kind(timing: Timing, model: ModelSpec) -> str:
-    """What a correction of this timing corrects: ``table``, or the roofline of a ``dense``, ``mla`` or ``moe`` model."""
-    if not isinstance(timing, RooflineTiming):
-        return "table"
-    if model.attention.kind == "mla":
-        return "mla"
-    return "moe" if model.experts.count else "dense"
-
-
-def faulty_table(engine: str, attention: str) -> bool:
-    """Whether the roofline takes the place of a packaged table: SGLang's MLA decode is a fault of the data."""
-    return engine.startswith("sglang") and attention == "mla"
 
 
 def _kv_dtype(engine: str, model: str) -> str | None:

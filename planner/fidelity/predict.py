@@ -62,7 +62,7 @@ def predict(made: Setup, correction: Correction | None) -> Prediction:
     """The row's mean TTFT and TPOT."""
     row, load = made.row, made.load
     prefill = _pool(made.prefill, made.prefill_workers, correction, row, load)
-    outside = 0.0 if correction is None else first_token_s(prefill.timing, load.prompt)
+    outside = 0.0 if correction is None else first_token_s(prefill.timing, load.prompt, made.decode is not None)
     if made.decode is None:
         found = colocated(prefill, load, first_token_s=outside)
         if row.engine == "trtllm" and made.prefill.split.dp > 1:

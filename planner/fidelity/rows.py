@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.errors import Diagnostic, InputError
+from planner.scenario.catalog.corrections import BACKENDS
 
-FAMILIES = {"vllm": "vllm-0.31", "sglang": "sglang-0.5.14", "trtllm": "trtllm-1.3"}  # backend -> packaged timing
+FAMILIES = {backend: timing for timing, backend in BACKENDS.items()}
 REQUIRED = ("backend", "model_path", "mode", "isl", "osl", "silicon_ttft_ms", "silicon_tpot_ms")
 CONCURRENCY = re.compile(r"concurrency=(\d+)")
 

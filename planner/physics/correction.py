@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from planner.physics.roofline import RooflineTiming
 from planner.physics.timing import Timing
 from planner.scenario.catalog.corrections import LEVELS, Correction, Spread
+from planner.scenario.schema import ModelSpec
 from planner.units import seconds
 
 
@@ -35,8 +36,12 @@ class CorrectedTiming:
     decode_s_per_sequence: float = 0.0
     first_token_fixed_s: float = 0.0
     first_token_s_per_token: float = 0.0
+    handover_fixed_s: float = 0.0  # the first token's, where prefill and decode are apart
+    handover_s_per_token: float = 0.0
     margin_ttft: float = 1.0
     margin_tpot: float = 1.0
+    half_ttft: float | None = None  # half-width of the band of measurements, relative
+    half_tpot: float | None = None
     extra_notes: tuple[str, ...] = ()
 
     @property
@@ -50,9 +55,7 @@ class CorrectedTiming:
         return (*self.base.notes, *self.extra_notes)
 
     def prefill_s(self, new_tokens: float, prefix_tokens: float) -> float:
-        """One prefill pass, seconds; no token takes no time."""
-        if new_tokens <= 0:
-            return 0.0
+        """One prefill pass, seconds."""
         base = self.base.prefill_s(new_tokens, prefix_tokens)
         return self.margin_ttft * (self.prefill_factor * base + self.prefill_fixed_s)
 
@@ -61,8 +64,10 @@ class CorrectedTiming:
         base = self.base.decode_s(batch, context)
         return self.margin_tpot * (self.decode_factor * base + self.decode_fixed_s + self.decode_s_per_sequence * batch)
 
-    def first_token_s(self, prompt_tokens: float) -> float:
-        """Latency of the first token outside the GPU: front end, tokeniser, scheduler."""
+    def first_token_s(self, prompt_tokens: float, disaggregated: bool = False) -> float:
+        """Latency of the first token outside the GPU: front end, tokeniser, scheduler, and the second engine's."""
+        if disaggregated:
+            return self.margin_ttft * (self.handover_fixed_s + self.handover_s_per_token * prompt_tokens)
         return self.margin_ttft * (self.first_token_fixed_s + self.first_token_s_per_token * prompt_tokens)
 
     def prefill_in_grid(self, new_tokens: float, prefix_tokens: float) -> bool:
@@ -74,14 +79,20 @@ class CorrectedTiming:
         return self.base.decode_in_grid(batch, context)
 
 
-def corrected(timing: Timing, correction: Correction, notes: tuple[str, ...] = ()) -> CorrectedTiming:
-    """``timing`` as the correction says: a roofline's reachable peaks and overheads, a table's factor and fixed time."""
-    outside = {
-        "decode_s_per_sequence": correction.decode_us_per_sequence / 1e6,
-        "first_token_fixed_s": seconds(correction.first_token_ms),
-        "first_token_s_per_token": correction.first_token_us_per_token / 1e6,
-        "extra_notes": notes,
-    }
+def corrected(timing: Timing, correction: Correction, apart: Correction | None = None) -> CorrectedTiming:
+    """``timing`` as the correction says: a roofline's reachable peaks and overheads, a table's factor and fixed time.
+
+    ``apart`` gives the first token's latency where prefill and decode are apart; default: the same.
+    """
+    handover = apart or correction
+    outside = CorrectedTiming(
+        timing,
+        decode_s_per_sequence=correction.decode_us_per_sequence / 1e6,
+        first_token_fixed_s=seconds(correction.first_token_ms),
+        first_token_s_per_token=correction.first_token_us_per_token / 1e6,
+        handover_fixed_s=seconds(handover.first_token_ms),
+        handover_s_per_token=handover.first_token_us_per_token / 1e6,
+    )
     if isinstance(timing, RooflineTiming):
         reached = replace(
             timing,
@@ -90,20 +101,33 @@ def corrected(timing: Timing, correction: Correction, notes: tuple[str, ...] = (
             prefill_overhead_s=seconds(correction.prefill_fixed_ms),
             step_overhead_s=seconds(correction.decode_fixed_ms),
         )
-        return CorrectedTiming(reached, **outside)  # type: ignore[arg-type]
-    return CorrectedTiming(
-        timing,
+        return replace(outside, base=reached)
+    return replace(
+        outside,
         prefill_factor=correction.prefill_factor,
         prefill_fixed_s=seconds(correction.prefill_fixed_ms),
         decode_factor=correction.decode_factor,
         decode_fixed_s=seconds(correction.decode_fixed_ms),
-        **outside,  # type: ignore[arg-type]
     )
 
 
-def first_token_s(timing: Timing, prompt_tokens: float) -> float:
+def first_token_s(timing: Timing, prompt_tokens: float, disaggregated: bool = False) -> float:
     """Latency of the first token outside the GPU; 0 where nothing was measured of it."""
-    return timing.first_token_s(prompt_tokens) if isinstance(timing, CorrectedTiming) else 0.0
+    return timing.first_token_s(prompt_tokens, disaggregated) if isinstance(timing, CorrectedTiming) else 0.0
+
+
+def correction_kind(timing: Timing, model: ModelSpec) -> str:
+    """What a correction of this timing corrects: ``table``, or the roofline of a ``dense``, ``mla`` or ``moe`` model."""
+    if not isinstance(timing, RooflineTiming):
+        return "table"
+    if model.attention.kind == "mla":
+        return "mla"
+    return "moe" if model.experts.count else "dense"
+
+
+def faulty_table(engine: str, attention: str) -> bool:
+    """Whether the roofline takes the place of a packaged table: SGLang's MLA decode is a fault of the data."""
+    return engine.startswith("sglang") and attention == "mla"
 
 
 def upper_ratio(spread: Spread, confidence: float) -> float:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from planner.physics import kv, latency, memory, queueing
 from planner.physics.inputs import GB, ClassLoad, Tier, classes_and_laws, normal_quantile, tier_of
 from planner.physics.reuse import Law
+from planner.physics.correction import first_token_s
 from planner.physics.timing import EngineConfig, engine_configs
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class System:
         self._services: dict[tuple[str, int], Service] = {}
         if like is not None and all(
             getattr(scenario, part) is getattr(like.scenario, part) for part in ("model", "hardware", "engine")
-        ):
+        ) and slo.confidence == like.scenario.slo.confidence:
             self.__dict__["configs"] = like.configs
             if self._same_service(like):
                 self._services = like._services
@@ -206,18 +207,21 @@ class System:
         )
 
     def _transfer(self, config: EngineConfig, batch: int | None) -> tuple[float, ...]:
+        """From the end of prefill to the first token: KV transfer, and the engine's latency outside the GPU."""
+        outside = tuple(first_token_s(config.timing, k.prompt, batch is None) for k in self.classes)
         if batch is not None:
-            return (0.0,) * len(self.classes)
+            return outside
         spec = self.scenario.deployment.transfer
         return tuple(
-            latency.transfer_s(
+            first
+            + latency.transfer_s(
                 k.prompt * self.kv_per_token,
                 spec.latency_ms / 1e3,
                 spec.overlap,
                 config.gpus,
                 spec.gb_per_s_per_gpu * GB,
             )
-            for k in self.classes
+            for k, first in zip(self.classes, outside, strict=True)
         )
 
     def _fetch(self, config: EngineConfig) -> tuple[tuple[float, ...], ...]:

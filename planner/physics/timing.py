@@ -72,8 +72,14 @@ def engine_configs(scenario: Scenario) -> tuple[EngineConfig, ...]:
     a packaged engine has no table for the model on the hardware, the roofline fitted to that engine stands in, and its
     notes say so. Attention and expert tensor parallelism stay within ``hardware.nvlink_domain_gpus`` unless
     ``engine.configs`` names them; data-parallel attention and expert parallelism may cross it, so an instance may have
-    more GPUs than the domain.
+    more GPUs than the domain. ``engine.correction`` then turns kernel times into those of a running engine.
     """
+    from planner.physics.corrected import corrected_configs
+
+    return corrected_configs(scenario, _uncorrected(scenario))
+
+
+def _uncorrected(scenario: Scenario) -> tuple[EngineConfig, ...]:
     name = scenario.engine.timing
     if name == ROOFLINE:
         from planner.physics.roofline import roofline_configs

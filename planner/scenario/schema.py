@@ -85,6 +85,10 @@ class Slo(Strict):
     ttft_ms: float = key("ms", "time to first token, at the percentile", above=0, at_most=1e8)
     tpot_ms: float = key("ms", "time per output token", above=0, at_most=1e8)
     percentile: float = key("fraction", "part of the requests that keep it", at_least=0.5, at_most=0.99999)
+    confidence: float | None = key(
+        "fraction", "plan with times that measurements exceed only this rarely; default: with their mean",
+        at_least=0.5, at_most=0.95, default=None,
+    )  # fmt: skip
 
 
 class EngineConfigSpec(Strict):
@@ -131,6 +135,9 @@ class Engine(Strict):
     max_utilization: float = key("fraction", "highest prefill utilisation", above=0, at_most=1)
     roofline: Roofline
     kv_dtype: Literal["bf16", "fp8"] | None = key("", "precision of the KV cache; default: the model's", default=None)
+    correction: Literal["none", "default"] = key(
+        "", "default: packaged times corrected by end-to-end measurements; a given roofline or CSV stays"
+    )
 
 
 class Transfer(Strict):

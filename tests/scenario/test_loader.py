@@ -72,7 +72,7 @@ def test_complete_scenario_has_few_defaults() -> None:
     assert {path.rsplit(".", 1)[-1] for path, _ in loads(BASE).defaults} == {
         "prompt_cv", "at_requests_per_second", "chunk_tokens", "max_utilization", "colocated_routing", "load_imbalance",
         "hierarchy", "overlap", "prefill_tp_at_most_decode_tp", "gpus_per_node", "billing", "included_gb_per_node",
-        "roles", "tokens_counted",
+        "roles", "tokens_counted", "correction",
     }  # fmt: skip
 
 

@@ -45,7 +45,10 @@ class Correction:
     first_token_us_per_token: float
     rows: int = 0
     models: tuple[str, ...] = ()
-    planning: bool = False  # the version that plans use: the one with the most rows
+    most_gpus: int = 0  # of an instance, over the rows
+    most_tokens: int = 0  # prompt and output together
+    most_sequences: int = 0  # in flight on an instance
+    planning: bool = False  # the version that plans use: the one with the most rows, where it meets them
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,10 @@ class Spread:
     phase: str  # ttft or tpot
     rows: int
     ratios: tuple[float, ...]  # at LEVELS
+    seen: bool = True  # other shapes of the same configuration were in the fit
 
 
+BACKENDS = {"vllm-0.31": "vllm", "sglang-0.5.14": "sglang", "trtllm-1.3": "trtllm"}  # packaged timing -> backend
 LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
@@ -94,11 +99,11 @@ def find(engine: str, version: str | None, mode: str, kind: str) -> Correction |
     return None
 
 
-def spread(engine: str, kind: str, phase: str) -> Spread | None:
-    """Residuals of an engine and kind, of all engines where too few rows say."""
+def spread(engine: str, kind: str, phase: str, seen: bool = True) -> Spread | None:
+    """Residuals of an engine and kind, of all engines where too few rows say; ``seen``: the model was measured."""
     for e, k in ((engine, kind), (engine, "*"), ("*", "*")):
         for found in spreads():
-            if (found.engine, found.kind, found.phase) == (e, k, phase):
+            if (found.engine, found.kind, found.phase, found.seen) == (e, k, phase, seen):
                 return found
     return None
 
