@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from planner import __version__
+from planner.cli.backtest import backtest_command
 from planner.cli.benchmarks import benchmarks
 from planner.cli.catalog import catalog
 from planner.cli.check import check
 from planner.cli.explain import explain
 from planner.cli.fit import fit
+from planner.cli.frontier import frontier
 from planner.cli.init import init
 from planner.cli.report import report
 from planner.cli.rules import rules
@@ -42,5 +44,6 @@ def planner(
     """Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose."""
 
 
-for command in (solve, report, check, explain, fit, init, catalog, rules, schema, benchmarks):
+for command in (solve, frontier, report, check, explain, fit, init, catalog, rules, schema, benchmarks):
     app.command()(command)
+app.command("backtest")(backtest_command)

@@ -1,0 +1,74 @@
+"""What the study commands share: the format flag, and where an answer goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from planner.cli.session import Session
+
+
+class StudyFormat(StrEnum):
+    """How the answer is printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+FormatOption = Annotated[
+    StudyFormat | None,
+    typer.Option("--format", "-f", help="Default: by the ending of --output, else table.", show_default=False),
+]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the answer there; - is stdout.", metavar="FILE")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Tracebacks.")]
+ScenarioArgument = Annotated[
+    Path, typer.Argument(help="Scenario file (YAML).", metavar="SCENARIO", show_default=False)
+]
+
+
+def wanted_format(format_: StudyFormat | None, output: Path | None) -> StudyFormat:
+    """The format asked for, or the one that the output's name implies."""
+    endings = {".json": StudyFormat.json, ".csv": StudyFormat.csv}
+    implied = endings.get(output.suffix.lower(), StudyFormat.table) if output is not None else StudyFormat.table
+    return format_ or implied
+
+
+def deliver(
+    session: Session,
+    format_: StudyFormat,
+    output: Path | None,
+    *,
+    table: Callable[[], str],
+    data: Callable[[], Mapping[str, Any]],
+    csv: Callable[[], str],
+) -> None:
+    """Render the answer in one format and write it to the file or stdout."""
+    from planner.report.data import dumps
+    from planner.report.write import to_stdout, write_text
+
+    if format_ is StudyFormat.json:
+        text = dumps(data())
+    else:
+        text = csv() if format_ is StudyFormat.csv else table()
+    if output is not None and str(output) != "-":
+        write_text(output, text)
+        session.say(f"written: {output}")
+    else:
+        to_stdout(text)
+
+
+def check_output(output: Path | None) -> None:
+    """Find out before a long run that the output cannot be written."""
+    from planner.report.write import check_writable
+
+    if output is not None and str(output) != "-":
+        check_writable(output)
