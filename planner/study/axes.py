@@ -48,6 +48,10 @@ class Axis:
         whole = self.smallest_step >= 1
         return System(replace(system.scenario, {self.key: round(value) if whole else value}), like=system)
 
+    def beyond(self, reach: float) -> float:
+        """The next value to ask for: harder than ``reach`` by more than the judge's tolerance."""
+        return reach + self.harder * (self.smallest_step or BEYOND * abs(reach))
+
     def is_harder(self, a: float, b: float) -> bool:
         """Whether ``a`` asks for more than ``b``."""
         return self.harder * (a - b) > NUDGE * max(abs(a), abs(b))

@@ -19,7 +19,7 @@ from planner.interaction import KEYS
 from planner.physics.system import System
 from planner.plan import Architecture, Evaluation
 from planner.scenario import Scenario
-from planner.study.axes import AXES, BEYOND, NUDGE, Axis, default_range
+from planner.study.axes import AXES, NUDGE, Axis, default_range
 from planner.study.marks import Mark, marks_of
 from planner.study.today import Today, today
 from planner.study.variants import hardest_equal, whole_units
@@ -150,10 +150,8 @@ def _follow(
 
 def _next(axis: Axis, ends: tuple[float, float], step: float, reach: float, whole: bool) -> float:
     """The next value to ask for: just beyond ``reach``, on the grid where cost changes continuously."""
-    if axis.smallest_step:
-        return reach + axis.harder * axis.smallest_step
-    beyond = reach + axis.harder * BEYOND * abs(reach)
-    if whole:
+    beyond = axis.beyond(reach)
+    if whole or axis.smallest_step:
         return beyond
     k = math.floor(axis.harder * (beyond - ends[0]) / step + 1e-9) + 1
     on_grid = ends[0] + axis.harder * k * step

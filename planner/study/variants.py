@@ -14,7 +14,7 @@ from planner.designs import DecodeOption, role_sets
 from planner.physics import cost, decode
 from planner.physics.system import System
 from planner.plan import Decision, Evaluation, Role
-from planner.study.axes import BEYOND, Axis
+from planner.study.axes import Axis
 from planner.study.keep import at_full_hits, kept
 from planner.study.points import same_cost
 
@@ -117,12 +117,12 @@ class _Search:
         """The design of that pool that reaches furthest, where one goes beyond ``reach``."""
         best: tuple[float, Evaluation] | None = None
         while True:
-            beyond = self.axis.at(self.system, reach * (1 + self.axis.harder * BEYOND))
+            beyond = self.axis.at(self.system, self.axis.beyond(reach))
             found = self.judged(beyond, stream, count, pool)
-            if found is None:
+            further = reach if found is None else self.axis.reach(beyond, found, hardest)
+            if found is None or not self.axis.is_harder(further, reach):
                 return best
-            reach = self.axis.reach(beyond, found, hardest)
-            best = (reach, found)
+            reach, best = further, (further, found)
             if not self.axis.is_harder(hardest, reach):
                 return best
 
