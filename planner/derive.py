@@ -126,6 +126,11 @@ class Stream:
     last: int
     concurrency: float  # mean sequences in decode; 0 where the pool does not decode
 
+    @property
+    def architecture(self) -> Architecture:
+        """Disaggregated where the pool only prefills."""
+        return "disaggregated" if self.batch is None else "colocated"
+
     def usd(self, count: int) -> float:
         """GPU cost at ``count`` instances, decode pool included."""
         billed = _billed(self.system, count * self.config.gpus)[0]
@@ -135,11 +140,10 @@ class Stream:
         """The pool with ``count`` instances."""
         system, gpus = self.system, count * self.config.gpus
         billed, nodes = _billed(system, gpus)
-        architecture: Architecture = "disaggregated" if self.batch is None else "colocated"
-        laws = tuple(system.partition_law(j, architecture, count) for j in range(len(system.laws)))
+        laws = tuple(system.partition_law(j, self.architecture, count) for j in range(len(system.laws)))
         return PrefillOption(self.config, count, self.batch, gpus, billed, nodes, count * self.hbm, self.service, laws)
 
-    def rows(self, count: int, admitted: float) -> tuple[HitsNeeded, ...]:
+    def rows(self, count: float, admitted: float) -> tuple[HitsNeeded, ...]:
         """``load(e) <= admitted`` (queue, TTFT) and, where the pool also decodes, ``pure load(e) <= pure limit``."""
         first = self.lines[0].row(admitted)
         if self.batch is None:
@@ -151,16 +155,16 @@ class Stream:
         imbalance = 1.0 if self.batch is None else self.system.load_imbalance
         return self.system.max_utilization * count * self.config.ways / imbalance
 
-    def admissible(self, count: int, budget_s: float) -> float:
+    def admissible(self, count: float, budget_s: float) -> float:
         """Largest offered load of the pool whose queue wait leaves ``budget_s`` for the path (MODEL.md section 9)."""
         system, ways = self.system, self.config.ways
         shared = (self.service.variability, system.percentile, system.max_utilization, budget_s)
         if self.batch is None:
-            return queueing.admissible_load(count * ways, system.rate, *shared)
+            return queueing.admissible_load(int(count) * ways, system.rate, *shared)
         one = queueing.admissible_load(ways, system.load_imbalance * system.rate / count, *shared)
         return count * one / system.load_imbalance
 
-    def pure_admissible(self, count: int) -> float:
+    def pure_admissible(self, count: float) -> float:
         """Largest pure prefill load that leaves decode its TPOT and slots."""
         if self.batch is None:
             return math.inf

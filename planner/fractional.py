@@ -51,22 +51,17 @@ def _least(stream: Stream, count: int) -> float:
         if n <= 0:
             continue
         gpus = n * stream.config.gpus
-        option = replace(
+        option = replace(  # bounds read nodes, HBM and laws, not the count itself
             stream.option(1),
-            instances=n,  # type: ignore[arg-type]
-            gpus=gpus,  # type: ignore[arg-type]
             nodes=gpus / system.gpus_per_node,
             hbm_bytes=n * stream.hbm,
-            laws=tuple(
-                system.partition_law(j, "disaggregated" if stream.batch is None else "colocated", n)  # type: ignore[arg-type]
-                for j in range(len(system.laws))
-            ),
+            laws=tuple(system.partition_law(j, stream.architecture, n) for j in range(len(system.laws))),
         )
         usd = (gpus + pool) * system.gpu_usd_per_hour
         if usd >= best:
             break
         for roles in stream.sets:
-            rows = stream.rows(n, _admissible(stream, n, stream.budgets[roles]))  # type: ignore[arg-type]
+            rows = stream.rows(n, _admissible(stream, n, stream.budgets[roles]))
             if not reachable(option, rows):
                 continue
             if hbm_suffices(option, rows):
@@ -79,7 +74,7 @@ def _least(stream: Stream, count: int) -> float:
 def _admissible(stream: Stream, count: float, budget_s: float) -> float:
     """Admissible load between whole counts: exact where instances queue alone, else linear between neighbours."""
     if stream.batch is not None:
-        return stream.admissible(count, budget_s)  # type: ignore[arg-type]
+        return stream.admissible(count, budget_s)
     low = math.floor(count)
     below = stream.admissible(low, budget_s) if low else 0.0
     return below + (count - low) * (stream.admissible(low + 1, budget_s) - below)

@@ -106,22 +106,21 @@ def _limits(
         "deployment.transfer.gb_per_s_per_gpu": 1e6,
         "deployment.transfer.latency_ms": 0.0,
     }
+    free = System(replace(scenario, transfer), like=system)  # the colocated cell has no transfer
+    cases: tuple[tuple[Literal["slack", "hits"], str, System, tuple[Architecture, ...]], ...] = (
+        ("slack", "transfer made free", free, ("disaggregated",)),
+        ("slack", "TTFT a tenth longer", _with_ttft(system, RELAX), ARCHITECTURES),
+        ("hits", "every hit rate a tenth higher", _with_hits(system, RELAX), ARCHITECTURES),
+    )
     out = []
-    for kind, label, relaxed in (
-        ("slack", "transfer made free", System(replace(scenario, transfer), like=system)),
-        ("slack", "TTFT a tenth longer", _with_ttft(system, RELAX)),
-        ("hits", "every hit rate a tenth higher", _with_hits(system, RELAX)),
-    ):
-        architectures: tuple[Architecture, ...] = ARCHITECTURES
-        if label == "transfer made free":  # the colocated cell has no transfer
-            architectures = ("disaggregated",)
+    for kind, label, relaxed, architectures in cases:
         found = {a: solve_cell(relaxed, a, True, settings).best for a in architectures}
         out.append(_limit(kind, label, cells, found))
     return tuple(out)
 
 
 def _limit(
-    kind: str,
+    kind: Literal["slack", "hits"],
     label: str,
     cells: Mapping[tuple[Architecture, bool], CellResult],
     found: Mapping[Architecture, Evaluation | None],
@@ -135,7 +134,7 @@ def _limit(
     shown = after["disaggregated"] if combination or cheapest_after is None else cheapest_after
     becomes = _describe(shown) if (changed or combination) and shown is not None else "the same structure"
     usd = shown.usd_per_hour if shown is not None else None
-    return Limit(kind, label, usd, changed or combination, becomes)  # type: ignore[arg-type]
+    return Limit(kind, label, usd, changed or combination, becomes)
 
 
 def _cheapest(plans: Mapping[Architecture, Evaluation | None]) -> Evaluation | None:

@@ -14,7 +14,7 @@ from planner.describe import differences, headline, reasons
 from planner.errors import Diagnostic, GaveUpError, StoppedError
 from planner.interaction import KEYS, verdict
 from planner.physics.system import System
-from planner.plan import Architecture, Cell, Certificate, Evaluation, Plan, PlanSet, Verdict
+from planner.plan import Architecture, Cell, Certificate, Evaluation, Plan, PlanSet, Status, Verdict
 
 if TYPE_CHECKING:
     from planner.diagnose import Diagnosis
@@ -80,7 +80,7 @@ def solve_scenario(
     if with_advice and not ranked:
         say("what would make it possible")
         advice = _advice(system, settings)
-    status = "infeasible"
+    status: Status = "infeasible"
     if ranked:
         status = "optimal" if certificate is not None and certificate.proven else "feasible"
     return PlanSet(
@@ -89,7 +89,7 @@ def solve_scenario(
         scenario_sha256=scenario.sha256,
         headline=headline(system),
         planner_version=__version__,
-        status=status,  # type: ignore[arg-type]
+        status=status,
         certificate=certificate,
         plans=tuple(Plan(i + 1, p, differences(ranked[0], p) if i else ()) for i, p in enumerate(ranked)),
         cells=tuple(_cell(key, cells[key], settings) for key in KEYS if key in cells),

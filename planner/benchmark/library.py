@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from planner.benchmark.table import Figure
@@ -20,15 +21,15 @@ def in_process(scenarios: Sequence[Path]) -> Iterator[Figure]:
     for path in scenarios:
         scenario = load(path)
         solve_scenario(scenario)
-        whole = _median(lambda s=scenario: solve_scenario(s))
-        bare = _median(lambda s=scenario: solve_scenario(s, with_verdict=False))
-        one = _median(lambda s=scenario: solve_scenario(s, with_verdict=False, plans=1))
+        whole = _median(partial(solve_scenario, scenario))
+        bare = _median(partial(solve_scenario, scenario, with_verdict=False))
+        one = _median(partial(solve_scenario, scenario, with_verdict=False, plans=1))
         yield Figure(group, f"{path.stem}: cells, five ranked plans, verdict", whole, "s")
         yield Figure(group, f"{path.stem}: without the verdict", bare, "s", "whole", bare / whole)
         yield Figure(group, f"{path.stem}: one plan, without the verdict", one, "s", "whole", one / whole)
 
 
-def _median(run) -> float:  # type: ignore[no-untyped-def]
+def _median(run: Callable[[], object]) -> float:
     times = []
     for _ in range(RUNS):
         started = time.perf_counter()

@@ -45,7 +45,7 @@ class Law(Protocol):
     def at_load(self, factor: float) -> Law:
         """The law at ``factor`` times the observed load: ``h(K / factor)``."""
 
-    def split(self, instances: int) -> Law:
+    def split(self, instances: float) -> Law:
         """The law of the same total capacity split over ``instances`` randomly routed caches."""
 
     def regions(self, k_max: float) -> tuple[Region, ...]:
@@ -55,7 +55,7 @@ class Law(Protocol):
         """Capacities at which the slope jumps."""
 
 
-def distinct_shares(instances: int, floor: float, ceiling: float) -> float:
+def distinct_shares(instances: float, floor: float, ceiling: float) -> float:
     """How many of ``n`` randomly routed caches hold distinct content: ``D = n - (n - 1) z`` (MODEL.md section 6).
 
     ``z = (ceiling - floor) / (1 - floor)``: a block is seen about ``1/(1-z)`` times, so ``n/D`` copies of it exist.
@@ -117,7 +117,7 @@ class PowerLaw:
         """See :class:`Law`."""
         return self if factor == 1 else replace(self, at=self.at * factor)
 
-    def split(self, instances: int) -> PowerLaw:
+    def split(self, instances: float) -> PowerLaw:
         """``h(K D/n) / D``: both the curve and its ceiling fall."""
         if instances == 1:
             return self
@@ -186,7 +186,7 @@ class HillLaw:
         """See :class:`Law`."""
         return self if factor == 1 else replace(self, half=self.half * factor)
 
-    def split(self, instances: int) -> HillLaw:
+    def split(self, instances: float) -> HillLaw:
         """``floor + (h(K D/n) - floor) / D``."""
         if instances == 1:
             return self
@@ -267,7 +267,7 @@ class MeasuredLaw:
         """See :class:`Law`."""
         return self if factor == 1 else MeasuredLaw(tuple((k * factor, h) for k, h in self.points))
 
-    def split(self, instances: int) -> MeasuredLaw:
+    def split(self, instances: float) -> MeasuredLaw:
         """``h(K D/n) / D``."""
         if instances == 1:
             return self

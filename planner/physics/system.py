@@ -244,7 +244,7 @@ class System:
         """Offered load ``a = sum_k lambda_k (miss_k - e_k (miss_k - hit_k))`` at effective hits per partition."""
         return sum(k.rate * (m - hits[k.partition] * (m - h)) for k, m, h in zip(self.classes, miss, hit, strict=True))
 
-    def partition_law(self, partition: int, architecture: str, instances: int) -> Law:
+    def partition_law(self, partition: int, architecture: str, instances: float) -> Law:
         """The law of a partition; split over instances where colocated routing is random."""
         law = self.laws[partition]
         if architecture == "colocated" and not self.affinity:
