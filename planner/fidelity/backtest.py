@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from planner.fidelity.predict import Setup, packaged, predict, setup
-from planner.fidelity.rows import Row, by
+from planner.fidelity.rows import Row
 from planner.scenario.catalog.corrections import cross_validation
 
 SHORTEST_SERIES = 4  # concurrencies that a rank correlation needs
@@ -28,6 +28,7 @@ class Outcome:
 
     row: Row
     model: str
+    workers: tuple[int, int]  # prefill, decode
     plain: Ratio
     corrected: Ratio
     validated: Ratio | None
@@ -115,7 +116,8 @@ def _outcome(row: Row, made: Setup) -> Outcome:
         return Ratio(found.tpot_s / row.tpot_s, found.ttft_s / row.ttft_s)
 
     held = cross_validation().get(row.id)
-    return Outcome(row, made.model, ratio(False), ratio(True), Ratio(*held) if held else None)
+    pools = (made.prefill_workers, made.decode_workers)
+    return Outcome(row, made.model, pools, ratio(False), ratio(True), Ratio(*held) if held else None)
 
 
 def _group(engine: str, model: str, mode: str, outcomes: Sequence[Outcome]) -> Group:
@@ -141,17 +143,17 @@ def _rank(
     outcomes: Sequence[Outcome], of: Callable[[Outcome], float], measured: Callable[[Row], float]
 ) -> float | None:
     """Median over the series of the rank correlation between predicted and measured as concurrency rises."""
-    predicted = {o.row: of(o) * measured(o.row) for o in outcomes}
+    every: dict[tuple[object, ...], list[Outcome]] = {}
+    for o in outcomes:
+        every.setdefault((o.row.configuration, o.row.version, o.workers), []).append(o)
     found = []
-    for series in by((o.row for o in outcomes), "series").values():
-        loads = sorted({row.concurrency for row in series})
+    for series in every.values():
+        loads = sorted({o.row.concurrency for o in series})
         if len(loads) < SHORTEST_SERIES:
             continue
-        means = [
-            (fmean(predicted[r] for r in series if r.concurrency == c), fmean(measured(r) for r in series if r.concurrency == c))
-            for c in loads
-        ]
-        found.append(spearman([p for p, _ in means], [m for _, m in means]))
+        at = [[o for o in series if o.row.concurrency == c] for c in loads]
+        predicted = [fmean(of(o) * measured(o.row) for o in same) for same in at]
+        found.append(spearman(predicted, [fmean(measured(o.row) for o in same) for same in at]))
     return median(found) if found else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,11 +64,6 @@ class Row:
         """What stays together in cross-validation: everything but the load, whatever name or file it came under."""
         decode = self.decode.name if self.decode else ""
         return (self.engine, self.model, self.mode, self.prefill.name, decode, str(self.isl), str(self.osl))
-
-    @property
-    def series(self) -> tuple[str, ...]:
-        """Rows that differ in nothing but concurrency (and repetition)."""
-        return (*self.configuration, self.version, str(self.prefill_workers), str(self.decode_workers))
 
 
 def read_rows(path: str | Path) -> tuple[Row, ...]:
@@ -145,11 +140,3 @@ def _split(fields: Mapping[str, str], prefix: str) -> Split:
     if tp * dp < etp * ep:  # data-parallel attention that the source leaves out
         dp = etp * ep // tp
     return Split(tp, dp, etp if tp * dp == etp * ep else 1, ep)
-
-
-def by(rows: Iterable[Row], key: str) -> dict[tuple[str, ...], list[Row]]:
-    """Rows grouped by one of their tuple properties, in order of first appearance."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(getattr(row, key), []).append(row)
-    return groups

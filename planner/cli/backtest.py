@@ -1,0 +1,83 @@
+"""``planner backtest``: predictions held against measurements."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class BacktestFormat(StrEnum):
+    """How the answer is printed."""
+
+    table = "table"
+    json = "json"
+
+
+def backtest_command(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Measurements (CSV) in the columns of the packaged file; default: the packaged ones.",
+            metavar="FILE", show_default=False,
+        ),
+    ] = None,
+    format_: Annotated[BacktestFormat, typer.Option("--format", "-f", help="How to print.")] = BacktestFormat.table,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the answer there; - is stdout.", metavar="FILE")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw predicted against measured there (SVG).", metavar="FILE")
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Published results beside ours instead.")
+    ] = False,
+    peer: Annotated[bool, typer.Option("--peer", help="The comparison with NVIDIA's configuration search instead.")] = False,
+) -> int:
+    """Predict measured rows (mean TTFT and TPOT at a concurrency) and say how far off the predictions are.
+
+    Columns: backend (vllm, sglang, trtllm), backend_version, model_path, precision, mode (agg, disagg), isl, osl,
+    concurrency (or batch_size), tp_size, attention_dp_size, moe_tp_size, moe_ep_size (disagg: each with prefill_ and
+    decode_, and *_num_workers), silicon_ttft_ms, silicon_tpot_ms. Packaged rows are predicted by a fit that left out
+    their configuration and shape.
+    """
+    from planner.report.data import SCHEMA_VERSION, dumps
+    from planner.report.write import to_stdout, write_text
+
+    as_json = format_ is BacktestFormat.json
+    if published or peer:
+        text, data = _published(as_json) if published else _peer()
+    else:
+        from planner.fidelity.backtest import backtest
+        from planner.fidelity.rows import read_rows
+        from planner.fidelity.text import to_data, to_text
+        from planner.scenario.catalog.corrections import MEASURED
+
+        found = backtest(read_rows(file or MEASURED))
+        text, data = to_text(found), to_data(found)
+        if picture is not None:
+            from planner.fidelity.picture import to_svg
+
+            write_text(picture, to_svg(found))
+    answer = dumps({"schema_version": SCHEMA_VERSION, **data}) if as_json else text
+    if output is None or str(output) == "-":
+        to_stdout(answer)
+    else:
+        write_text(output, answer)
+    return 0
+
+
+def _published(as_json: bool) -> tuple[str, dict[str, object]]:
+    from planner.fidelity.published import results, to_data, to_text
+
+    found = results()
+    return ("", to_data(found)) if as_json else (to_text(found), {})
+
+
+def _peer() -> tuple[str, dict[str, object]]:
+    from planner.fidelity.peer import compare, to_data, to_text
+
+    found = compare()
+    return to_text(found), to_data(found)
