@@ -14,6 +14,7 @@ from planner.report.html.breakeven import BreakEven, break_evens
 from planner.report.html.parts import Chart, Series, Table, plot_text
 
 SAMPLES = 240
+NEAR = 3.0  # samples on either side of a mark that stay silent
 ROOM = 8.0  # the axis goes on beyond the largest capacity, for its label
 DECADES = tuple(range(6, 19))
 COLOURS = ("s1", "s2", "s4", "s6", "s3", "s5", "s7", "s8")
@@ -42,12 +43,13 @@ def hits_chart(system: System, found: Evaluation) -> Chart:
     k_max = max(k_max, *(ROOM * k for k in shown))
     k_min = max(1e6, min(min(shown, default=k_max) / 8, k_max / 1e3))
     names = _names(system)
+    marked = [*shown, *(k for law in laws if isinstance(law, MeasuredLaw) for k, _ in law.points)]
     return Chart(
         id="hits",
         title="Hit rate against cache capacity",
         says=_says(held, marks),
-        traces=(*_curves(laws, names, k_min, k_max), *_measured(laws, names, k_min, k_max), _chosen(held, names),
-                _even(marks, names)),
+        traces=(*_curves(laws, k_min, k_max), *_along(laws, names, k_min, k_max, marked),
+                *_measured(laws, names, k_min, k_max), _chosen(held, names), _even(marks, names)),
         layout=_layout(k_min, k_max, max(law.top for law in laws)),
         height=400,
         legend=_legend(laws, names, marks),
@@ -97,16 +99,31 @@ def _spaced(low: float, high: float) -> list[float]:
     return [low * (high / low) ** (n / SAMPLES) for n in range(SAMPLES + 1)]
 
 
-def _curves(laws: list[Law], names: list[str], k_min: float, k_max: float) -> list[dict[str, object]]:
+def _curves(laws: list[Law], k_min: float, k_max: float) -> list[dict[str, object]]:
     traces: list[dict[str, object]] = []
     for j, law in enumerate(laws):
         places = sorted({*_spaced(k_min, k_max), *(k for k in law.knots() if k_min < k < k_max)})
-        rates = [law.hit_rate(k) for k in places]
+        traces.append({
+            "type": "scatter", "mode": "lines", "name": "law", "x": places, "hoverinfo": "skip",
+            "y": [law.hit_rate(k) for k in places],
+            "line": {"color": f"@{COLOURS[j % len(COLOURS)]}", "width": 2.5},
+        })  # fmt: skip
+    return traces
+
+
+def _along(
+    laws: list[Law], names: list[str], k_min: float, k_max: float, marked: list[float]
+) -> list[dict[str, object]]:
+    """Unseen points that tell the law's value under the mouse, none so near to a mark as to answer in its place."""
+    near = (k_max / k_min) ** (NEAR / SAMPLES)
+    places = [k for k in _spaced(k_min, k_max) if all(not 1 / near < k / m < near for m in marked)]
+    traces: list[dict[str, object]] = []
+    for j, law in enumerate(laws):
         of = f"{plot_text(names[j])}<br>" if names[j] else ""
         traces.append({
-            "type": "scatter", "mode": "lines", "name": "law", "x": places, "y": rates, "hoverinfo": "text",
-            "hovertext": [f"{of}{size(k)}: {percent(h, 1)}" for k, h in zip(places, rates, strict=True)],
-            "line": {"color": f"@{COLOURS[j % len(COLOURS)]}", "width": 2.5},
+            "type": "scatter", "mode": "markers", "name": "along the law", "x": places, "hoverinfo": "text",
+            "y": [law.hit_rate(k) for k in places], "marker": {"size": 4, "opacity": 0},
+            "hovertext": [f"{of}{size(k)}: {percent(law.hit_rate(k), 1)}" for k in places],
         })  # fmt: skip
     return traces
 
@@ -144,8 +161,7 @@ def _even(marks: tuple[BreakEven, ...], names: list[str]) -> dict[str, object]:
     return {
         "type": "scatter", "mode": "markers+text", "name": "break-even", "x": [m.capacity_bytes for m in marks],
         "y": [m.hit_rate for m in marks], "text": _apart(marks),
-        "textposition": "bottom right",
-        "hoverinfo": "text", "cliponaxis": False,
+        "textposition": "bottom right", "hoverinfo": "text", "cliponaxis": False,
         "hovertext": [
             f"{plot_text(m.tier)}{_of(m.partition, names)} breaks even at<br><b>{size(m.capacity_bytes)}: "
             f"{percent(m.hit_rate, 1)}</b>"

@@ -41,7 +41,8 @@
 
   const places = () => charts.map((chart) => [chart, document.querySelector(`[data-chart="${chart.id}"]`)])
     .filter(([, place]) => place);
-  const drawAll = (width) => Promise.all(places().map(([chart, place]) => draw(chart, place, width || place.clientWidth)));
+  const wide = (place) => root.classList.contains("printing") ? PRINT_PX : place.clientWidth;
+  const drawAll = () => Promise.all(places().map(([chart, place]) => draw(chart, place, wide(place))));
 
   let closed = [];
   const print = () => {
@@ -49,7 +50,7 @@
     root.classList.add("printing");
     closed = [...document.querySelectorAll("details.more:not([open])")];
     closed.forEach((one) => { one.open = true; });
-    drawAll(PRINT_PX);
+    drawAll();
   };
   const resume = () => {
     root.classList.remove("printing");
@@ -58,7 +59,11 @@
     drawAll();
   };
 
-  drawAll().then(() => root.setAttribute("data-drawn", "yes"));
+  drawAll().then(() => {
+    // a chart is read out by its label and its table, not by the texts of the drawing; the measuring sheet never is
+    for (const one of document.querySelectorAll("body > svg, .plot > *")) one.setAttribute("aria-hidden", "true");
+    root.setAttribute("data-drawn", "yes");
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
   window.addEventListener("beforeprint", print);
   window.addEventListener("afterprint", resume);

@@ -1,0 +1,292 @@
+"""The page in a real browser: silent, offline, drawn with the plan's numbers, in every form that people read it in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.report.html import report_html
+from planner.report.html.compare import compare_html
+from planner.report.html.studies import study_charts
+from planner.report.reread import stored_set
+from tests.report_html import made
+from tests.report_html.browser import Browser, browser, executable
+
+pytestmark = pytest.mark.skipif(executable() is None, reason="no Chromium here (apt-get install chromium)")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every kind of page, written once."""
+    folder = tmp_path_factory.mktemp("pages")
+    for name in ("chat", "conversation"):
+        (folder / f"{name}.html").write_text(made.page_of(made.plan_data(name)), encoding="utf-8")
+    chat = stored_set(made.plan_data("chat"))
+    (folder / "study.html").write_text(report_html(chat, study_charts(chat, ["frontier"])), encoding="utf-8")
+    (folder / "hostile.html").write_text(made.page_of(made.hostile()), encoding="utf-8")
+    (folder / "compare.html").write_text(
+        compare_html([chat, stored_set(made.plan_data("conversation"))]), encoding="utf-8"
+    )
+    return folder
+
+
+@pytest.fixture
+def page(chromium: Browser, pages: Path) -> Browser:
+    """The report of the scenario ``chat`` on an ordinary screen."""
+    chromium.emulate(1280)
+    chromium.open(pages / "chat.html")
+    return chromium
+
+
+ALL = ("chat", "conversation", "study", "hostile", "compare")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_silent_and_offline(chromium: Browser, pages: Path, name: str) -> None:
+    chromium.emulate(1280)
+    chromium.open(pages / f"{name}.html")
+    assert chromium.complaints() == []
+    assert chromium.requests() == [(pages / f"{name}.html").as_uri()]
+    drawn = "[...document.querySelectorAll('[data-chart]')].map(p => p.querySelectorAll('.main-svg .trace').length)"
+    counts = chromium.run(drawn)
+    assert counts
+    assert all(counts)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("width", [360, 768, 1600])
+def test_nothing_is_wider_than_the_screen(chromium: Browser, pages: Path, name: str, width: int) -> None:
+    chromium.emulate(width)
+    chromium.open(pages / f"{name}.html")
+    assert chromium.run("document.documentElement.scrollWidth") <= width
+    widths = chromium.run("[...document.querySelectorAll('.main-svg')].map(s => s.getBoundingClientRect().right)")
+    assert max(widths) <= width
+    outside = chromium.run(
+        "[...document.querySelectorAll('h1,h2,h3,p,li,.card')].filter(e => e.getBoundingClientRect().width "
+        "&& e.getBoundingClientRect().right > innerWidth + 1).length"
+    )
+    assert outside == 0
+
+
+def hovered(page: Browser, chart: str, selector: str, most: int = 60) -> list[str]:
+    """What appears under the mouse over each mark of a chart, one after the other."""
+    page.run(f"document.querySelector('[data-chart=\"{chart}\"]').scrollIntoView({{block: 'center'}})")
+    boxes = page.run(
+        f"[...document.querySelectorAll('[data-chart=\"{chart}\"] {selector}')].map(e => e.getBoundingClientRect())"
+        ".filter(b => b.width >= 3).map(b => [b.x + b.width / 2, b.y + b.height / 2])"
+    )
+    said = []
+    for x, y in boxes[:most]:
+        page.hover(1, 1)
+        page.until("!document.querySelector('.hoverlayer .hovertext')")
+        page.hover(x, y)
+        page.until("document.querySelector('.hoverlayer .hovertext')?.textContent")
+        lines = "[...document.querySelectorAll('.hoverlayer .hovertext tspan.line')].map(t => t.textContent)"
+        said.append(" | ".join(page.run(lines)))
+    return said
+
+
+def drawn_data(page: Browser, chart: str) -> list[dict[str, Any]]:
+    pick = "({name: t.name, x: [...t.x], y: [...t.y]})"
+    place = f"document.querySelector('[data-chart=\"{chart}\"]')"
+    return list(page.run(f"{place}.data.map(t => {pick})"))
+
+
+def test_cost_bars_are_the_plans_bills(page: Browser) -> None:
+    data = made.plan_data("chat")
+    cells = [data["cells"][a][kind] for a in ("colocated", "disaggregated") for kind in ("hbm_only", "tiered")]
+    bills = [plan["costs"] for plan in data["plans"]] + [cell["costs"] for cell in cells]
+    totals = [plan["usd_per_hour"] for plan in data["plans"]] + [cell["usd_per_hour"] for cell in cells]
+    traces = drawn_data(page, "cost")
+    for trace in traces:
+        expected = [sum(line["usd_per_hour"] for line in bill if line["item"] == trace["name"]) for bill in bills]
+        assert [x / 730 for x in trace["x"]] == pytest.approx(expected)
+    assert [sum(t["x"][n] for t in traces) / 730 for n in range(len(totals))] == pytest.approx(totals)
+    said = hovered(page, "cost", ".bars .point path")
+    assert len(said) > 10
+    amounts = {f"{line['item']}: ${line['usd_per_hour']:,.2f}/h" for bill in bills for line in bill}
+    for text in said:
+        found = re.search(r"\| ([^|]*?/h), ", text)
+        assert found, text
+        assert found[1] in amounts, text
+        assert any(f"total ${total:,.2f}/h" in text for total in totals)
+
+
+def test_ttft_bars_are_the_paths(page: Browser) -> None:
+    paths = [path for path in made.plan_data("chat")["plans"][0]["ttft"] if path["in_use"]]
+    for trace in drawn_data(page, "ttft"):
+        assert trace["x"] == pytest.approx([path[f"{trace['name']}_ms"] for path in paths])
+    shown = hovered(page, "ttft", ".bars .point path")
+    assert len(shown) > 12
+    expected = {
+        f"{path['class']} · {path['path']} | {part} {path[f'{part}_ms']:,.1f} ms"
+        for path in paths
+        for part in ("queue", "fetch", "prefill", "transfer", "slack")
+    }
+    assert set(shown) <= expected
+    limit = page.run("document.querySelector('[data-chart=\"ttft\"]').layout.shapes[0].x0")
+    assert limit == pytest.approx(made.plan_data("chat")["scenario"]["resolved"]["slo"]["ttft_ms"])
+
+
+def test_marks_on_the_curve_are_the_capacities(page: Browser) -> None:
+    plan = made.plan_data("chat")["plans"][0]
+    used = [tier for tier in plan["tiers"] if tier["role"] != "unused"]
+    traces = {trace["name"]: trace for trace in drawn_data(page, "hits")}
+    assert [x / 1e9 for x in traces["chosen"]["x"]] == pytest.approx([t["capacity_gb"] - t["staging_gb"] for t in used])
+    assert traces["chosen"]["y"] == pytest.approx([t["cumulative_hit_rate"] for t in used])
+    place = 1 + list(traces).index("chosen")
+    shown = hovered(page, "hits", f".scatterlayer .trace:nth-child({place}) .points path")
+    for tier, text in zip(used, shown, strict=True):
+        assert text.startswith(tier["name"])
+        assert text.endswith(f"{100 * tier['cumulative_hit_rate']:.1f} %")
+
+
+def test_measured_points_are_the_scenarios(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(1280)
+    chromium.open(pages / "conversation.html")
+    reuse = made.plan_data("conversation")["scenario"]["resolved"]["workload"]["reuse"]
+    rates = [h for _, h in reuse.get("points_gb") or reuse["points_tokens"]]
+    measured = next(t for t in drawn_data(chromium, "hits") if t["name"] == "measured")
+    assert len(measured["y"]) >= 5
+    assert all(any(abs(y - h) < 1e-12 for h in rates) for y in measured["y"])
+
+
+def test_frontier_touches_the_plan(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(1280)
+    chromium.open(pages / "study.html")
+    data = made.plan_data("chat")
+    limit = data["scenario"]["resolved"]["slo"]["ttft_ms"]
+    points = [point for t in drawn_data(chromium, "frontier") for point in zip(t["x"], t["y"], strict=True)]
+    costs = [y for x, y in points if x <= limit * 1.0001]
+    assert min(costs) / 730 == pytest.approx(data["plans"][0]["usd_per_hour"], rel=1e-3)
+
+
+def rgb(text: str) -> tuple[float, float, float]:
+    found = [float(part) for part in re.findall(r"[\d.]+", text)[:3]]
+    return found[0], found[1], found[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of WCAG 2."""
+
+    def luminance(colour: str) -> float:
+        parts = [c / 255 for c in rgb(colour)]
+        r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(chromium: Browser, pages: Path, scheme: str) -> None:
+    chromium.emulate(1280, scheme=scheme)
+    chromium.open(pages / "chat.html")
+    assert chromium.complaints() == []
+    paint = "(n => {const e = document.createElement('i'); e.style.color = `var(--${n})`; document.body.append(e); " \
+            "const c = getComputedStyle(e).color; e.remove(); return c})"  # fmt: skip
+    colour = {n: chromium.run(f"{paint}('{n}')") for n in ("ink", "muted", "paper", "panel", "accent", "limit", "mark",
+                                                          *(f"s{k}" for k in range(1, 9)))}  # fmt: skip
+    assert (sum(rgb(colour["paper"])) < 200) == (scheme == "dark")
+    for text in ("ink", "muted", "accent"):
+        assert contrast(colour[text], colour["paper"]) >= 4.5
+        assert contrast(colour[text], colour["panel"]) >= 4.5
+    assert contrast(colour["ink"], colour["mark"]) >= 4.5
+    for mark in ("limit", *(f"s{k}" for k in range(1, 9))):
+        assert contrast(colour[mark], colour["paper"]) >= 3
+    label = chromium.run("getComputedStyle(document.querySelector('#ttft .annotation-text')).fill")
+    assert rgb(label) == rgb(colour["ink"])
+
+
+def test_charts_follow_a_change_of_scheme(page: Browser) -> None:
+    fill = "getComputedStyle(document.querySelector('#ttft .annotation-text')).fill"
+    light = page.run(fill)
+    page.emulate(1280, scheme="dark")
+    page.until(f"{fill} !== '{light}'")
+
+
+def test_charts_follow_the_width(page: Browser) -> None:
+    page.emulate(500)
+    page.until("document.querySelector('.main-svg').getBoundingClientRect().width <= 500")
+
+
+def test_print(page: Browser) -> None:
+    page.emulate(1280, scheme="dark")
+    page.run("dispatchEvent(new Event('beforeprint'))")
+    page.emulate(1280, scheme="dark", media="print")
+    assert page.run("document.querySelectorAll('details.more:not([open])').length") == 0
+    assert page.run("getComputedStyle(document.querySelector('nav')).display") == "none"
+    assert page.run("getComputedStyle(document.querySelector('.numbers')).display") == "none"
+    assert rgb(page.run("getComputedStyle(document.documentElement).backgroundColor")) == (255, 255, 255)
+    assert sum(rgb(page.run("getComputedStyle(document.querySelector('#ttft .annotation-text')).fill"))) < 200
+    assert page.run("Math.max(...[...document.querySelectorAll('.main-svg')].map(s => s.clientWidth))") <= 690
+    page.emulate(1280)
+    page.run("dispatchEvent(new Event('afterprint'))")
+    assert page.run("document.querySelectorAll('details.more[open]').length") == 0
+    printed = page.pdf()
+    assert 5 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 30
+    assert page.complaints() == []
+
+
+def test_keyboard(page: Browser) -> None:
+    page.press("Tab")
+    assert page.run("document.activeElement.className") == "skip"
+    seen = []
+    for _ in range(60):
+        page.press("Tab")
+        seen.append(page.run("document.activeElement.tagName + ' ' + document.activeElement.textContent.slice(0, 30)"))
+    assert sum(one.startswith("SUMMARY") for one in seen) >= 6
+    assert any(one.startswith("DIV") for one in seen)  # tables scroll by keyboard
+    page.run("document.querySelector('.numbers summary').focus()")
+    page.press("Enter")
+    assert page.run("document.querySelector('.numbers').open")
+    outline = page.run("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+
+
+def test_screen_reader(page: Browser) -> None:
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    images = [n["name"]["value"] for n in nodes if n.get("role", {}).get("value") == "image" and not n["ignored"]]
+    assert len(images) == 3
+    best = made.plan_data("chat")["plans"][0]
+    assert f"${best['usd_per_hour'] * 730:,.0f} a month" in images[0]
+    texts = [n["name"]["value"] for n in nodes if n.get("role", {}).get("value") == "StaticText"]
+    assert texts.count("dollars per month") == 0  # the drawing itself is not read out piece by piece
+
+
+def test_without_scripts_the_tables_are_there(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(1280)
+    chromium.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        chromium.call("Page.navigate", url=(pages / "chat.html").as_uri())
+        chromium.until("document.readyState === 'complete' && document.querySelector('noscript p')")
+        assert chromium.run("document.querySelectorAll('figure table').length") == 3
+    finally:
+        chromium.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+def test_hostile_text_does_nothing(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(1280)
+    chromium.open(pages / "hostile.html")
+    assert chromium.run("document.querySelectorAll('img, a:not([href^=\"#\"])').length") == 0
+    for chart, marks in (("cost", ".bars .point path"), ("ttft", ".bars .point path"), ("hits", ".points path")):
+        shown = hovered(chromium, chart, marks, most=3)
+        assert shown
+    assert chromium.run("document.querySelectorAll('svg a').length") == 0
+    chromium.run("document.querySelectorAll('details').forEach(d => {d.open = true})")
+    assert chromium.run("window.hurt === undefined")
+    assert chromium.complaints() == []
+    text = chromium.run("document.querySelector('#file + *, pre').textContent")
+    assert "<script>window.hurt=1</script>" in text
+    assert json.loads(chromium.run("document.getElementById('chart-data').textContent"))

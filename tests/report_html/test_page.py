@@ -1,0 +1,327 @@
+"""The page as text: self-contained, small, quick, its numbers the plan file's; and files that no solve wrote."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.cli import run
+from planner.plan import CostLine, TierUse
+from planner.report import data as plan_json
+from planner.report.html.assumptions import values
+from planner.report.html.breakeven import best_capacity, value_of_hits
+from planner.report.html.budget import order, pieces
+from planner.report.html.change import changes
+from planner.report.html.compare import compare_html
+from planner.report.html.page import PLOTLY, asset
+from planner.report.markdown import to_markdown
+from planner.report.reread import read_plan_set, stored_set
+from planner.scenario.schema import Scenario
+from tests.report import sample
+from tests.report_html import made
+
+MOST_BYTES = 6_000_000
+PLOTLY_SHA256 = "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"  # npm plotly.js-basic-dist-min 4.1.1
+ROOT = Path(__file__).parents[2]
+
+
+class Outline(HTMLParser):
+    """Tags with their attributes, and headings in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def outline(page: str) -> list[tuple[str, dict[str, str | None]]]:
+    parser = Outline()
+    parser.feed(page)
+    return parser.tags
+
+
+@pytest.fixture(scope="module")
+def chat() -> Any:
+    return made.plan_data("chat")
+
+
+@pytest.fixture(scope="module")
+def page(chat: Any) -> str:
+    return made.page_of(chat)
+
+
+@pytest.mark.parametrize("name", ["plan_set", "infeasible", "hostile"])
+def test_a_plan_file_comes_back_as_it_was_written(name: str) -> None:
+    text = plan_json.to_json(getattr(sample, name)())
+    assert plan_json.to_json(stored_set(json.loads(text)).plan_set) == text
+
+
+def test_a_solved_plan_file_comes_back_too(chat: Any) -> None:
+    stored = stored_set(chat)
+    again = plan_json.plan_file(stored.plan_set, chat["scenario"]["resolved"], stored.text)
+    for key in ("plans", "certificate", "cells", "defaults", "sources", "versions", "scenario", "status"):
+        assert _close(json.loads(plan_json.dumps(again))[key], chat[key]), key
+
+
+def _close(one: Any, other: Any) -> bool:
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_close(one[k], other[k]) for k in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_close, one, other))
+    return bool(one == pytest.approx(other)) if isinstance(one, float) else bool(one == other)
+
+
+def test_small_and_self_contained(page: str) -> None:
+    assert len(page.encode()) < MOST_BYTES
+    for tag, attributes in outline(page):
+        assert "src" not in attributes or (attributes["src"] or "").startswith("data:"), tag
+        assert tag not in ("link", "iframe", "object", "embed", "base", "form")
+        if tag == "a":
+            assert (attributes["href"] or "").startswith("#")
+    assert not re.search(r"@import|url\(", asset("style.css"))
+
+
+def test_the_policy_allows_these_scripts_and_nothing_else(page: str) -> None:
+    policy = next(a["content"] for t, a in outline(page) if a.get("http-equiv") == "Content-Security-Policy") or ""
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    assert len(hashes) == 2
+    assert re.findall(r"'sha256-([^']+)'", policy.split(";")[1]) == hashes
+    assert hashlib.sha256(asset(PLOTLY).encode()).hexdigest() == PLOTLY_SHA256
+
+
+def test_generation_takes_less_than_two_seconds(tmp_path: Path) -> None:
+    (tmp_path / "plans.json").write_text(made.plan_text("conversation"), encoding="utf-8")
+    started = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "planner", "report", tmp_path / "plans.json", "-q"], check=True, cwd=ROOT)
+    assert time.perf_counter() - started < 2.0
+    assert (tmp_path / "report.html").exists()
+
+
+def test_the_report_needs_no_solver(tmp_path: Path) -> None:
+    (tmp_path / "plans.json").write_text(made.plan_text("chat"), encoding="utf-8")
+    code = (
+        "import sys; from planner.cli import run; "
+        f"assert run(['report', {str(tmp_path / 'plans.json')!r}, '-q']) == 0; "
+        "bad = {'pyomo', 'highspy'} & set(sys.modules); sys.exit(str(bad) if bad else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+def test_the_first_screen_answers(chat: Any, page: str) -> None:
+    best = chat["plans"][0]
+    cell = chat["cells"]["colocated"]["hbm_only"]["usd_per_hour"]
+    first = page[page.index("<section id=\"answer\">") : page.index("<section id=\"costs\">")]
+    gpus = sum(line["quantity"] for line in best["costs"] if line["unit"] == "GPU")
+    for said in (
+        f"Buy {gpus:.0f} H200 SXM GPUs",
+        f"${best['usd_per_hour'] * 730:,.0f}",
+        f"${best['usd_per_hour'] * 8760:,.0f} a year",
+        f"${best['usd_per_million_tokens']:.4f}",
+        f"{100 * (1 - best['usd_per_hour'] / cell):.0f} %",
+        f"${(cell - best['usd_per_hour']) * 730:,.0f} a month",
+        "What could change the answer",
+        "DIMMs of",
+    ):
+        assert said in first, said
+
+
+def test_shown_bills_add_up(chat: Any) -> None:
+    stored = stored_set(chat)
+    for plan in stored.plan_set.plans:
+        table = order(plan.evaluation, stored.scenario)
+        for column in (2, 3, 4):
+            amounts = [float(row[column].strip("$").replace(",", "")) for row in table.rows]
+            assert sum(amounts[:-1]) == pytest.approx(amounts[-1], abs=1e-6)
+        assert table.rows[-1][4] == f"${plan.evaluation.usd_per_hour:,.2f}"
+
+
+def test_every_value_of_the_scenario_is_listed(chat: Any, page: str) -> None:
+    stored = stored_set(chat)
+    assert stored.scenario is not None
+    table = values(stored.scenario, stored.plan_set)
+    keys = {row[0]: row for row in table.rows}
+    assert {key for key in _leaf_keys(chat["scenario"]["resolved"])} == set(keys)
+    assert {key for key, row in keys.items() if row[4] == "defaulted"} >= {
+        d["key"] for d in chat["defaults"] if d["key"] in keys
+    }
+    assert keys["slo.ttft_ms"][1:5] == ("1500", "ms", "time to first token, at the percentile", "given")
+    assert keys["model.layers"][4:] == ("catalog", "[1]", "2026-08-21", "high")
+    assert page.count("<code>prefill_<wbr>queue</code>") == 1  # the formulation
+    assert chat["scenario"]["sha256"] in page
+    for line in filter(None, chat["scenario"]["text"].split("\n")):
+        assert escape(line) in page
+
+
+def _leaf_keys(node: Any, path: str = "") -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, inner in node.items():
+            yield from _leaf_keys(inner, f"{path}.{key}".lstrip("."))
+    elif isinstance(node, list) and node and isinstance(node[0], dict):
+        for n, inner in enumerate(node):
+            yield from _leaf_keys(inner, f"{path}[{n}]")
+    elif node != "" and node is not None:
+        yield path
+
+
+def test_headings_tables_and_charts_are_labelled(page: str) -> None:
+    tags = outline(page)
+    levels = [int(tag[1]) for tag, _ in tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+    assert sum(t == "caption" for t, _ in tags) == sum(t == "table" for t, _ in tags)
+    drawn = [a for _, a in tags if "data-chart" in a]
+    assert len(drawn) == 3
+    assert all(a["role"] == "img" and len(a["aria-label"] or "") > 60 for a in drawn)
+    assert page.count("<summary>Numbers of this chart</summary>") == len(drawn)
+    assert all(a.get("scope") for t, a in tags if t == "th")
+
+
+def test_hostile_text_is_text(chat: Any) -> None:
+    tags = outline(made.page_of(made.hostile()))
+    assert sum(tag == "script" for tag, _ in tags) == 3
+    assert not [tag for tag, a in tags if tag == "img" or any(key.startswith("on") for key in a)]
+    assert all((a["href"] or "").startswith("#") for tag, a in tags if tag == "a")
+
+
+def test_infeasible_and_bare_plan_files_have_a_page_too() -> None:
+    infeasible = made.page_of(plan_json.plan_file(sample.infeasible()))
+    assert "no configuration prefills 24,000 tokens in 350 ms" in infeasible
+    assert "<script>" not in infeasible
+    bare = made.page_of(json.loads(plan_json.to_json(sample.plan_set())))
+    assert 'data-chart="cost"' in bare
+    assert 'data-chart="hits"' not in bare  # the curve needs the scenario's values
+
+
+def test_the_simplest_deployment_may_be_the_answer() -> None:
+    page = made.page_of(made.plan_data("steady"))
+    assert "the simplest deployment is the cheapest" in page
+
+
+def test_what_could_change_names_the_runner_up_and_what_binds(chat: Any) -> None:
+    said = dict(changes(stored_set(chat)))
+    more = chat["plans"][1]["usd_per_hour"] - chat["plans"][0]["usd_per_hour"]
+    assert f"${more * 730:,.0f} a month more" in said["The next design:"]
+    assert "TTFT" in said["What binds:"]
+    assert "transfer made free" in said["Solved again with"]
+
+
+def test_capacity_is_rounded_up_to_whole_pieces() -> None:
+    def tier(name: str, size_tb: float) -> TierUse:
+        return TierUse(name, "sync", size_tb * 1e12, 0, 0, 0, 0, 0, 0, 0, "")
+
+    assert pieces(tier("nvme", 20.0), 2.5, 3.84e12) == "5 drives of 3.84 TB"
+    assert pieces(tier("nvme", 20.0), 2.5, None) == "3 nodes × 2 drives of 3.84 TB = 23.0 TB"
+    assert pieces(tier("dram", 0.01), 1.0, None) == "1 node × 1 DIMM of 32 GiB = 34.4 GB"
+    assert pieces(tier("object-store", 3.0), 3.0, None) == "1.00 TB in each of 3 nodes"
+    line = CostLine("dram included", 1.0, "GB", 0.0, 0.0, "tiers[0].usd_per_gb_hour")
+    assert "comes with the nodes" in str(order(_with_line(line), None).rows)
+
+
+def _with_line(line: CostLine) -> Any:
+    from dataclasses import replace
+
+    return replace(sample.disaggregated(), costs=(line,))
+
+
+def test_break_even_is_where_the_next_byte_pays_for_itself(chat: Any) -> None:
+    from planner.physics.system import System
+
+    stored = stored_set(chat)
+    assert stored.scenario is not None
+    system, best = System(stored.scenario), stored.plan_set.plans[0].evaluation
+    law, value = system.laws[0], value_of_hits(system, best, 0)
+    config = system.config_by_name[best.decision.prefill_config]
+    service = system.service(config, None)
+    saved = sum(k.rate * (service.miss[i] - service.hit[i]) for i, k in enumerate(system.classes))
+    busy = best.prefill.utilization
+    assert busy
+    assert value == pytest.approx(saved * 4 * 1.74 / busy)
+    rent = value * law.slope(8e12)  # chosen so that 8 TB break even
+    assert best_capacity(law, value, rent, 1e15) == pytest.approx(8e12, rel=1e-4)
+    assert best_capacity(law, value, rent * 1e-9, 1e15) == pytest.approx(law.capacity_for(law.top), rel=1e-3)
+
+
+def test_several_files_side_by_side() -> None:
+    files = [stored_set(made.plan_data(name)) for name in ("chat", "steady", "chat")]
+    page = compare_html(files)
+    assert "3 plans side by side" in page
+    assert "chat (2)" in page
+    assert "<code>workload.<wbr>requests_<wbr>per_<wbr>second</code>" in page
+    infeasible = stored_set(json.loads(plan_json.to_json(sample.infeasible())))
+    assert "nothing: slo.ttft_ms" in compare_html([files[0], infeasible])
+    assert "All inputs are the same" in compare_html([files[0], files[2]])
+
+
+BAD: list[Any] = [None, -1, 0, 1e300, "<b>", [], {}, True]
+
+
+def test_files_that_no_solve_wrote_are_refused_or_shown_but_never_crash(tmp_path: Path) -> None:
+    text = made.plan_text("chat")
+    alike = {("plans", n) for n in (2, 3, 4)}
+    paths = [p for p in _paths(json.loads(text)) if p and "resolved" not in p and p[:2] not in alike]
+    for n, path in list(enumerate(paths))[::3]:
+        changed = json.loads(text)
+        holder = changed
+        for key in path[:-1]:
+            holder = holder[key]
+        holder[path[-1]] = BAD[n % len(BAD)]
+        target = tmp_path / "plans.json"
+        target.write_text(json.dumps(changed), encoding="utf-8")
+        assert run(["report", str(target), "-q", "-o", str(tmp_path / "r.html")]) in (0, 2), path
+
+
+def _paths(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, inner in items:
+        yield from _paths(inner, (*path, key))
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plans = tmp_path / "plans.json"
+    plans.write_text(made.plan_text("chat"), encoding="utf-8")
+    assert run(["report", str(plans)]) == 0
+    assert f"written: {tmp_path / 'report.html'}" in capsys.readouterr().err
+    assert run(["report", str(plans), "--format", "md"]) == 0
+    assert capsys.readouterr().out == to_markdown(read_plan_set(plans).plan_set)
+    svg = tmp_path / "curve.svg"
+    svg.write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
+    assert run(["report", str(plans), "--picture", str(svg), "-o", str(tmp_path / "p.html")]) == 0
+    assert "data:image/svg+xml;base64," in (tmp_path / "p.html").read_text(encoding="utf-8")
+    capsys.readouterr()
+    for wrong, said in (
+        (["--with", "tornados"], "there is"),
+        (["--picture", str(plans)], "not an SVG"),
+        ([str(plans), "--format", "md"], "takes one plan file"),
+        (["-o", str(tmp_path / "none" / "x.html")], "its folder does not exist"),
+    ):
+        assert run(["report", str(plans), *wrong]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_solve_writes_the_same_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["solve", str(made.SCENARIOS / "steady.yaml"), "--html", "-q", "-o", "answer.txt"]) == 0
+    assert run(["report", "reports/steady/plans.json", "-o", "again.html", "-q"]) == 0
+    written = Path("reports/steady/report.html").read_text(encoding="utf-8")
+    assert written == Path("again.html").read_text(encoding="utf-8")
+    assert Scenario.__name__ not in written
