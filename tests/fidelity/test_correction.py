@@ -1,0 +1,149 @@
+"""The corrections: monotone whatever they are, absent where the scenario gives its own numbers, visible in plans."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.evaluate import evaluate
+from planner.optimize import solve_scenario
+from planner.physics.correction import CorrectedTiming, corrected, half_width, upper_ratio
+from planner.physics.system import System
+from planner.physics.timing import engine_configs
+from planner.scenario import Scenario, loads, replace
+from planner.scenario.catalog.corrections import LEVELS, Correction, corrections, find, spreads
+
+BASE = """
+model: {model}
+workload:
+  requests_per_second: 4
+  classes: [{{prompt_tokens: 2000, reusable_tokens: 0, output_tokens: 300}}]
+  reuse: {{law: power, beta: 0.5, hit_rate: 0.5, at_gb: 1000, ceiling: 0.8}}
+slo: {{ttft_ms: 2000, tpot_ms: 60}}
+engine: {{timing: {timing}{more}}}
+"""
+ROOFLINE = ", roofline: {mfu: 0.4, mbu: 0.6, prefill_overhead_ms: 10, step_overhead_ms: 4}"
+
+
+def scenario(model: str = "gpt-oss-120b", timing: str = "vllm-0.31", more: str = ", correction: default") -> Scenario:
+    return loads(BASE.format(model=model, timing=timing, more=more))
+
+
+TIMINGS = [
+    c.timing
+    for s in (scenario(), scenario("llama-3.1-70b-fp8", "roofline"), scenario("deepseek-v3", "sglang-0.5.14"))
+    for c in engine_configs(s)[:2]
+]
+positive = st.floats(0.05, 20)
+fixed = st.floats(0, 1000)
+made = st.builds(
+    Correction, st.just("vllm"), st.just(""), st.just("agg"), st.just("table"), positive, fixed, positive, fixed,
+    st.floats(0, 1e4), fixed, st.floats(0, 1e4),
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(TIMINGS), made, st.floats(1, 60000), st.floats(1, 3), st.floats(0, 60000), st.floats(1, 700),
+)  # fmt: skip
+def test_more_work_is_never_faster(timing, correction, tokens, more, prefix, batch) -> None:  # type: ignore[no-untyped-def]
+    base = timing.base if isinstance(timing, CorrectedTiming) else timing
+    t = corrected(base, correction)
+    least = 1 - 1e-12
+    assert t.prefill_s(tokens * more, prefix) >= t.prefill_s(tokens, prefix) * least
+    assert t.prefill_s(tokens, prefix * more) >= t.prefill_s(tokens, prefix) * least
+    assert t.decode_s(batch * more, tokens) >= t.decode_s(batch, tokens) * least
+    assert t.decode_s(batch, tokens * more) >= t.decode_s(batch, tokens) * least
+    assert t.first_token_s(tokens * more) >= t.first_token_s(tokens) * least
+
+
+@pytest.mark.parametrize("entry", corrections(), ids=lambda c: f"{c.engine}-{c.version}-{c.mode}-{c.kind}")
+def test_packaged_numbers_keep_monotonicity(entry: Correction) -> None:
+    assert entry.prefill_factor > 0
+    assert entry.decode_factor > 0
+    assert min(entry.prefill_fixed_ms, entry.decode_fixed_ms, entry.decode_us_per_sequence, entry.first_token_ms) >= 0
+    assert entry.rows > 0
+    assert entry.models
+
+
+def test_none_changes_nothing() -> None:
+    plain = scenario(more=", correction: none")
+    assert not any(isinstance(c.timing, CorrectedTiming) for c in engine_configs(plain))
+
+
+def test_given_roofline_is_taken_as_it_is() -> None:
+    given_numbers = scenario("llama-3.1-70b-fp8", "roofline", ", correction: default" + ROOFLINE)
+    assert not any(isinstance(c.timing, CorrectedTiming) for c in engine_configs(given_numbers))
+    fitted = scenario("llama-3.1-70b-fp8", "roofline")
+    assert all(isinstance(c.timing, CorrectedTiming) for c in engine_configs(fitted))
+
+
+def test_correction_is_visible_in_the_plan() -> None:
+    found = solve_scenario(scenario(), with_verdict=False)
+    notes = " ".join(found.plans[0].evaluation.notes)
+    assert "TPOT" in notes
+    assert "±" in notes
+    assert "corrected by" in notes
+    assert "far from anything measured" not in notes
+
+
+def test_far_from_measurements_is_said() -> None:
+    notes = " ".join(solve_scenario(scenario("qwen3-30b-a3b-fp8"), with_verdict=False).plans[0].evaluation.notes)
+    assert "far from anything measured" in notes
+    assert "qwen3-30b-a3b-fp8 was not measured" in notes
+
+
+def test_confidence_plans_with_the_upper_end() -> None:
+    mean, sure = scenario(), replace(scenario(), {"slo.confidence": 0.9})
+    a, b = engine_configs(mean)[0].timing, engine_configs(sure)[0].timing
+    assert b.decode_s(16, 2000) > a.decode_s(16, 2000)
+    assert b.prefill_s(2000, 0) > a.prefill_s(2000, 0)
+    assert any("90 % confidence" in note for note in b.notes)
+    assert solve_scenario(sure, with_verdict=False).plans[0].evaluation.usd_per_hour >= (
+        solve_scenario(mean, with_verdict=False).plans[0].evaluation.usd_per_hour
+    )
+
+
+def test_re_solve_with_confidence_does_not_reuse_times() -> None:
+    system = System(scenario())
+    assert system.configs
+    sure = System(replace(system.scenario, {"slo.confidence": 0.9}), like=system)
+    assert sure.configs[0].timing != system.configs[0].timing
+
+
+def test_first_token_latency_is_in_the_path_and_not_in_the_load() -> None:
+    with_it, without = System(scenario()), System(scenario(more=", correction: none"))
+    name = with_it.configs[0].name
+    outside = with_it.service(with_it.config_by_name[name], 16).transfer[0]
+    assert outside > 0
+    assert without.service(without.config_by_name[name], 16).transfer[0] == 0
+
+
+def test_sglang_mla_table_gives_way_to_the_roofline() -> None:
+    notes = engine_configs(scenario("deepseek-v3", "sglang-0.5.14"))[0].timing.notes
+    assert any("the roofline takes the table's place" in note for note in notes)
+
+
+def test_spreads_are_ordered_and_confidence_follows_them() -> None:
+    for s in spreads():
+        assert len(s.ratios) == len(LEVELS)
+        assert list(s.ratios) == sorted(s.ratios)
+        assert upper_ratio(s, 0.95) >= upper_ratio(s, 0.9) >= upper_ratio(s, 0.5) >= 1
+        assert half_width(s) >= 0
+
+
+def test_lookup_falls_back_to_what_plans_use() -> None:
+    exact = find("vllm", "0.18.0", "agg", "table")
+    assert exact is not None
+    assert exact.version == "0.18.0"
+    assert find("vllm", "99", "agg", "table") == find("vllm", None, "agg", "table")
+    assert find("nobody", None, "agg", "table") is None
+
+
+def test_evaluation_of_a_corrected_plan_is_its_own() -> None:
+    corrected_scenario = scenario()
+    plan = solve_scenario(corrected_scenario, with_verdict=False).plans[0].evaluation
+    again = evaluate(System(corrected_scenario), plan.decision)
+    assert again.feasible
+    assert again.tpot_s == pytest.approx(plan.tpot_s)
