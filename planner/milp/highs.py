@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import highspy
 from pyomo.contrib.solver.common.results import SolutionStatus, TerminationCondition
-from pyomo.contrib.solver.solvers.highs import Highs
 
 from planner.errors import PlannerError
+from planner.milp.interruptible import AbandonedError, InterruptibleHighs, Watch
 
 if TYPE_CHECKING:
     from planner.milp.solve import SolverOptions
 
 MIN_HIGHS = (1, 16)
+LARGE_ROWS = 400
 logging.getLogger("pyomo.contrib.solver.solvers.highs").setLevel(logging.ERROR)  # it warns of every interruption
 
 
@@ -50,23 +51,6 @@ def require_highs() -> None:
         )
 
 
-class _Interruptible(Highs):
-    """HiGHS that polls ``stop`` while it runs and then ends with its incumbent and bound."""
-
-    def __init__(self, stop: Callable[[], bool] | None = None, **options: Any) -> None:
-        super().__init__(**options)
-        self._stop = stop
-
-    def set_instance(self, model: Any) -> None:
-        """Load a model into a new HiGHS, which forgets callbacks."""
-        stop = self._stop
-        super().set_instance(model)
-        self._stop = stop
-        if stop is not None:
-            for callback in ("cbMipInterrupt", "cbSimplexInterrupt"):
-                getattr(self._solver_model, callback).subscribe(lambda event: event.interrupt() if stop() else None)
-
-
 class Solver:
     """One model in one persistent solver."""
 
@@ -76,7 +60,8 @@ class Solver:
         self.model = model
         self.options = options
         self.stop = stop
-        self.solver = _Interruptible(stop)
+        self.watch = Watch(stop)
+        self.solver = InterruptibleHighs(self.watch)
         self.loaded = False
         self.solver.config.load_solutions = False
         self.solver.config.raise_exception_on_nonoptimal_result = False
@@ -90,29 +75,29 @@ class Solver:
                 tolerances have made HiGHS call feasible models infeasible.
         """
         settings = {
-            "presolve": self.options.presolve,
+            "presolve": self._presolve(),
             "random_seed": self.options.random_seed,
             "mip_rel_gap": self.options.gap / 10,
             "mip_abs_gap": 1e-7,
             "mip_feasibility_tolerance": tolerance,
             "primal_feasibility_tolerance": tolerance,
         }
-        result = self.solver.solve(
-            self.model,
-            time_limit=max(0.05, min(time_limit_s, 1e6)),
-            threads=1,
-            solver_options=settings,
-            load_solutions=False,
-            raise_exception_on_nonoptimal_result=False,
-        )
+        limit = max(0.05, min(time_limit_s, 1e6))
         self.loaded = True
+        try:
+            result = self.solver.solve(self.model, time_limit=limit, threads=1, solver_options=settings)
+        except AbandonedError:
+            why = self._why_stopped("time limit")
+            return Outcome(self.watch.bound, self.solver.load_watched(), False, why)
         condition, status = result.termination_condition, result.solution_status
         if condition in (TerminationCondition.provenInfeasible, TerminationCondition.infeasibleOrUnbounded):
             return Outcome(math.inf, False, True)
         has_answer = status in (SolutionStatus.optimal, SolutionStatus.feasible)
         stopped = ""
-        if condition != TerminationCondition.convergenceCriteriaSatisfied:
-            stopped = "time limit" if condition == TerminationCondition.maxTimeLimit else self._why_stopped()
+        if condition == TerminationCondition.maxTimeLimit:
+            stopped = "time limit"
+        elif condition != TerminationCondition.convergenceCriteriaSatisfied:
+            stopped = self._why_stopped("the solver gave up")
         bound = result.objective_bound
         if bound is None and has_answer and not stopped:
             bound = result.incumbent_objective
@@ -120,8 +105,17 @@ class Solver:
             result.solution_loader.load_vars()
         return Outcome(-math.inf if bound is None else float(bound), has_answer, False, stopped)
 
-    def _why_stopped(self) -> str:
-        return "interrupted" if self.stop is not None and self.stop() else "the solver gave up"
+    def _presolve(self) -> str:
+        """``off`` for large models: there HiGHS' presolve takes up to a minute, deaf to every limit."""
+        import pyomo.core as pyo
+
+        rows = sum(len(c) for c in self.model.component_objects(pyo.Constraint, active=True))
+        return "off" if rows > LARGE_ROWS and self.options.presolve == "choose" else self.options.presolve
+
+    def _why_stopped(self, otherwise: str) -> str:
+        if self.stop is not None and self.stop():
+            return "interrupted"
+        return "time limit" if self.watch.is_over() else otherwise
 
     def add(self, constraints: list[Any]) -> None:
         """Tell the solver of new rows of the model; before the first solve it has yet to read them all."""
