@@ -9,6 +9,7 @@ import typer
 from planner import __version__
 from planner.cli.backtest import backtest_command
 from planner.cli.benchmarks import benchmarks
+from planner.cli.budget import budget
 from planner.cli.catalog import catalog
 from planner.cli.check import check
 from planner.cli.explain import explain
@@ -18,7 +19,9 @@ from planner.cli.init import init
 from planner.cli.report import report
 from planner.cli.rules import rules
 from planner.cli.schema import schema
+from planner.cli.sensitivity import sensitivity
 from planner.cli.solve import solve
+from planner.cli.sweep import sweep
 
 app = typer.Typer(
     add_completion=False,
@@ -44,6 +47,6 @@ def planner(
     """Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose."""
 
 
-for command in (solve, frontier, report, check, explain, fit, init, catalog, rules, schema, benchmarks):
+for command in (solve, frontier, sweep, sensitivity, budget, report, check, explain, fit, init, catalog, rules, schema, benchmarks):
     app.command()(command)
 app.command("backtest")(backtest_command)

@@ -12,8 +12,9 @@ from planner.report.csv_rows import _inert
 from planner.report.format import ABSENT, number, safe, size, usd_per_mtok
 from planner.report.grid import Column, grid, paragraph
 from planner.report.sections import pool
-from planner.units import milliseconds, to_gb
+from planner.study.row import plan_row
 
+__all__ = ["HOURS_PER_MONTH", "PLAN_TITLES", "csv_text", "plan_cells", "plan_row", "table", "tiers_text", "titled"]
 HOURS_PER_MONTH = 730.0
 Data = dict[str, Any]
 
@@ -64,29 +65,3 @@ def plan_cells(plan: Evaluation) -> list[str]:
 
 
 PLAN_TITLES = ("$/h", "$/Mtok", "architecture", "prefill", "decode", "tiers")
-
-
-def plan_row(plan: Evaluation) -> Data:
-    """A plan as one flat row: for CSV and JSON."""
-    decision = plan.decision
-    row: Data = {
-        "architecture": decision.architecture,
-        "usd_per_hour": plan.usd_per_hour,
-        "usd_per_million_tokens": plan.usd_per_million_tokens,
-        "gpus": plan.prefill.gpus + (plan.decode.gpus if plan.decode else 0),
-        "prefill_parallelism": plan.prefill.parallelism,
-        "prefill_instances": plan.prefill.instances,
-        "prefill_gpus": plan.prefill.gpus,
-        "decode_parallelism": plan.decode.parallelism if plan.decode else None,
-        "decode_instances": plan.decode.instances if plan.decode else None,
-        "decode_gpus": plan.decode.gpus if plan.decode else None,
-        "batch": (plan.decode or plan.prefill).batch,
-    }
-    for tier in plan.tiers[1:]:
-        row[f"{tier.name}_role"] = tier.role
-        row[f"{tier.name}_capacity_gb"] = to_gb(tier.capacity_bytes)
-    row["effective_hit_rate"] = plan.effective_hit_rate
-    row["ttft_ms"] = milliseconds(max(p.total_s for p in plan.paths if p.in_use))
-    row["tpot_ms"] = milliseconds(plan.tpot_s)
-    row["binding"] = " ".join(plan.binding)
-    return row

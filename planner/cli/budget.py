@@ -1,0 +1,133 @@
+"""``planner budget``: several services, one budget."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from planner.cli.study import FormatOption, OutputOption, QuietOption, VerboseOption
+
+if TYPE_CHECKING:
+    from planner.scenario import Scenario
+
+
+def budget(
+    scenarios: Annotated[
+        list[Path], typer.Argument(help="Scenario files, one per service.", metavar="SCENARIO...", show_default=False)
+    ],
+    usd_per_month: Annotated[
+        float | None, typer.Option(min=0.0, help="Dollars a month (730 h) for all of them.", metavar="X")
+    ] = None,
+    max_gpus: Annotated[float | None, typer.Option(min=0.0, help="GPUs for all of them.", metavar="N")] = None,
+    max_dram_gb: Annotated[float | None, typer.Option(min=0.0, help="GB of the tier dram.", metavar="N")] = None,
+    max_nvme_gb: Annotated[float | None, typer.Option(min=0.0, help="GB of the tier nvme.", metavar="N")] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="Worth of a million tokens: chat=2,rag=0.5; 1 by default.", metavar="LIST")
+    ] = None,
+    load_: Annotated[
+        str | None, typer.Option("--load", help="Times the scenario's load: chat=3, or 3 for all.", metavar="LIST")
+    ] = None,
+    levels: Annotated[str, typer.Option(help="Shares of its load that a service may get.", metavar="LIST")] = (
+        "1,0.75,0.5,0.25"
+    ),
+    structures: Annotated[int, typer.Option(min=1, max=50, help="Designs kept per level.", metavar="N")] = 5,
+    serve_all: Annotated[bool, typer.Option("--serve-all", help="Serve everything, at least cost, or say no.")] = False,
+    time_limit: Annotated[float, typer.Option(min=0.001, help="Seconds for the choice.", metavar="S")] = 60.0,
+    format_: FormatOption = None,
+    output: OutputOption = None,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> int:
+    """Which service gets which plan, so that the most value is served within the limits, at least cost.
+
+    Exit codes: 0 chosen, 1 the limits cannot be met (--serve-all), 2 bad input, 3 gave up, 130 interrupted.
+    """
+    gc.disable()
+    from planner.cli.session import INFEASIBLE, INTERRUPTED, Session
+    from planner.cli.study import check_output, deliver, wanted_format
+    from planner.report import study_budget as render
+    from planner.scenario import load
+    from planner.study.budget import HOURS_PER_MONTH
+    from planner.study.budget import budget as compute
+    from planner.study.columns import service_of
+
+    session = Session(quiet=quiet, verbose=verbose)
+    check_output(output)
+    loaded = [load(path) for path in scenarios]
+    names = _names(loaded)
+    worth, factors = _by_name(weights, names, "--weights"), _by_name(load_, names, "--load")
+    shares = tuple(_number(part, "--levels") for part in levels.split(","))
+    services = []
+    with session.progress() as progress, session.interruptible() as stop:
+        for scenario, name in zip(loaded, names, strict=True):
+            if progress:
+                progress(f"{name} ({len(services) + 1} of {len(names)})")
+            scaled = _scaled(scenario, factors.get(name, 1.0))
+            services.append(
+                service_of(scaled, name, weight=worth.get(name, 1.0), levels=shares, structures=structures, stop=stop)
+            )
+            if stop():
+                return INTERRUPTED
+    money = None if usd_per_month is None else usd_per_month / HOURS_PER_MONTH
+    stated = {"usd": money, "gpus": max_gpus, "dram": max_dram_gb, "nvme": max_nvme_gb}
+    limits = {resource: limit for resource, limit in stated.items() if limit is not None}
+    found = compute(services, limits, serve_all=serve_all, time_limit_s=time_limit)
+    if found is None:
+        session.say("the services cannot all be served within these limits (or one has no plan at all)")
+        return INFEASIBLE
+    deliver(
+        session, wanted_format(format_, output), output,
+        table=lambda: render.to_table(found), data=lambda: render.to_data(found), csv=lambda: render.to_csv(found),
+    )  # fmt: skip
+    session.say(render.certificate_line(found))
+    return 0
+
+
+def _names(loaded: list[Scenario]) -> list[str]:
+    """Scenario names, numbered where they repeat."""
+    seen: dict[str, int] = {}
+    out = []
+    for scenario in loaded:
+        seen[scenario.name] = count = seen.get(scenario.name, 0) + 1
+        out.append(scenario.name if count == 1 else f"{scenario.name}-{count}")
+    return out
+
+
+def _scaled(scenario: Scenario, factor: float) -> Scenario:
+    from planner.scenario import replace
+
+    if factor == 1:
+        return scenario
+    return replace(scenario, {"workload.requests_per_second": scenario.workload.requests_per_second * factor})
+
+
+def _by_name(text: str | None, names: list[str], flag: str) -> dict[str, float]:
+    """``chat=2,rag=1`` or one number for all."""
+    from planner.errors import InputError
+
+    if text is None:
+        return {}
+    if "=" not in text:
+        return dict.fromkeys(names, _number(text, flag))
+    out = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        if name.strip() not in names:
+            raise InputError(f"{flag}: no service is called {name.strip()!r}; they are {', '.join(names)}")
+        out[name.strip()] = _number(value, flag)
+    return out
+
+
+def _number(text: str, flag: str) -> float:
+    from planner.errors import InputError
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e12 or (flag == "--levels" and value > 1):
+        raise InputError(f"{flag}: {text.strip()!r} is no number above 0" + (" up to 1" if flag == "--levels" else ""))
+    return value

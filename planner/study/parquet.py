@@ -1,0 +1,46 @@
+"""A long table as Parquet (optional extra: pyarrow)."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from planner.errors import PlannerError
+
+
+def parquet_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """The rows as one Parquet file; a column that mixes kinds of values becomes text.
+
+    Raises:
+        PlannerError: pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise PlannerError("Parquet needs pyarrow: pip install 'kvtier-planner[sweep]'") from None
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: _column([row.get(name) for row in rows]) for name in names}
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+def write_parquet(target: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The rows in ``target``, which appears whole or not at all."""
+    hidden = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        hidden.write_bytes(parquet_bytes(rows))
+        os.replace(hidden, target)
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+def _column(values: list[Any]) -> list[Any]:
+    kinds = {type(v) for v in values if v is not None}
+    if kinds <= {int, float} and float in kinds:
+        return [None if v is None else float(v) for v in values]
+    return values if len(kinds) <= 1 and not kinds & {list, tuple, dict} else [None if v is None else str(v) for v in values]

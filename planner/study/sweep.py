@@ -1,0 +1,187 @@
+"""Many variants of a scenario, one plan each, as a long table.
+
+Points that only tighten a promise are solved from easy to hard: a plan that still keeps the tighter promise is still
+the cheapest (the feasible set only shrank), and once nothing fits nothing harder does. Every solved point is stored.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from planner.cells import SolveSettings
+from planner.errors import InputError
+from planner.evaluate import evaluate
+from planner.physics.system import System
+from planner.scenario import Scenario, replace
+from planner.study.cache import Cache, point_key
+from planner.study.points import cheapest, same_cost
+from planner.study.row import plan_row
+
+HARDER = {"slo.ttft_ms": -1, "slo.tpot_ms": -1, "deployment.max_gpus": -1}  # keys that only tighten a promise
+CHUNK = 24  # points of one unit of work
+Row = dict[str, Any]
+Changes = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One variant: its place in the table, what is changed, and the hash that it is stored under."""
+
+    index: int
+    changes: Changes
+    key: str
+
+
+@dataclass
+class Sweep:
+    """The table so far; ``rows`` are in the order of the points."""
+
+    scenario_name: str
+    keys: tuple[str, ...]
+    rows: list[Row] = field(default_factory=list)
+    points: int = 0
+    cached: int = 0
+    solved: int = 0
+    carried: int = 0  # kept from an easier point without solving
+    seconds: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every point has its row."""
+        return len(self.rows) == self.points
+
+
+@dataclass(frozen=True)
+class Work:
+    """Points to solve, with the scenario they vary: small enough to send to another process."""
+
+    scenario: str  # JSON
+    points: tuple[Point, ...]
+    gap: float
+
+
+Runner = Callable[[Sequence[Work]], Iterable[list[tuple[str, Row]]]]
+
+
+def sweep(
+    scenario: Scenario,
+    variants: Iterable[Changes],
+    *,
+    cache: Cache | None = None,
+    runner: Runner | None = None,
+    progress: Callable[[str], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Sweep:
+    """Solve every variant that is not stored yet; what is done when ``stop`` turns true is in the table."""
+    started = time.perf_counter()
+    cache = cache or Cache(None)
+    points = _points(scenario, variants)
+    out = Sweep(scenario.name, tuple(points[0].changes) if points else (), points=len(points))
+    known: dict[str, Row] = {}
+    for point in points:
+        if point.key not in known and (stored := cache.get(point.key)) is not None:
+            known[point.key] = stored
+    out.cached = len(known)
+    work = _work(scenario, [p for p in points if p.key not in known])
+    total = sum(len(w.points) for w in work)
+    for results in (runner or here)(work):
+        for key, row in results:
+            if key in known:
+                continue  # a repeated unit of work: the first answer stands
+            known[key] = row
+            cache.put(key, row)
+            out.solved += not row["carried"]
+            out.carried += row["carried"]
+        if progress:
+            progress(f"{out.solved + out.carried} of {total} points")
+        if stop is not None and stop():
+            break
+    out.rows = [
+        {**p.changes, **{k: v for k, v in known[p.key].items() if k != "carried"}} for p in points if p.key in known
+    ]
+    out.seconds = time.perf_counter() - started
+    return out
+
+
+def _points(scenario: Scenario, variants: Iterable[Changes]) -> list[Point]:
+    return [
+        Point(i, dict(changes), point_key(replace(scenario, changes), scenario.solve.gap))
+        for i, changes in enumerate(variants)
+    ]
+
+
+def _work(scenario: Scenario, points: Sequence[Point]) -> list[Work]:
+    """Units of work: neighbours along the keys that only tighten stay together, easiest first."""
+    unique = list({p.key: p for p in points}.values())
+    unique.sort(key=lambda p: (_others(p), _difficulty(p)))
+    text = scenario.model_dump_json()
+    chunks = (unique[i : i + CHUNK] for i in range(0, len(unique), CHUNK))
+    return [Work(text, tuple(chunk), scenario.solve.gap) for chunk in chunks]
+
+
+def _others(point: Point) -> str:
+    return repr([(k, v) for k, v in point.changes.items() if k not in HARDER])
+
+
+def _difficulty(point: Point) -> tuple[float, ...]:
+    return tuple(HARDER[k] * float(v) for k, v in point.changes.items() if k in HARDER)
+
+
+def here(work: Sequence[Work]) -> Iterator[list[tuple[str, Row]]]:
+    """Solve in this process, a point at a time."""
+    for unit in work:
+        yield from ([answer] for answer in solve_work(unit))
+
+
+def solved(unit: Work) -> list[tuple[str, Row]]:
+    """All answers of one unit of work; what another process is asked for."""
+    return list(solve_work(unit))
+
+
+def solve_work(unit: Work) -> Iterator[tuple[str, Row]]:
+    """The answers of one unit, in its order (easiest first)."""
+    base = Scenario.model_validate_json(unit.scenario)
+    like = System(base)
+    before: tuple[Point, System, Row, Any] | None = None
+    for point in unit.points:
+        try:
+            system = System(replace(base, point.changes), like=like)
+        except InputError as error:
+            yield point.key, {"status": "invalid", "why": error.diagnostics[0].message, "carried": False}
+            continue
+        row, plan = _carried(before, point, system) or _solve(system, unit.gap)
+        before = (point, system, row, plan)
+        yield point.key, row
+
+
+def _carried(before: tuple[Point, System, Row, Any] | None, point: Point, system: System) -> tuple[Row, Any] | None:
+    """The easier neighbour's answer where it holds here too."""
+    if before is None or _others(before[0]) != _others(point) or not _only_harder(before[0], point):
+        return None
+    _, _, row, plan = before
+    if plan is None:
+        return ({**row, "carried": True}, None) if row["status"] == "infeasible" else None
+    again = evaluate(system, plan.decision)
+    if not again.feasible or not same_cost(again.usd_per_hour, plan.usd_per_hour) or row["status"] != "optimal":
+        return None
+    return {**row, **plan_row(again), "carried": True}, again
+
+
+def _only_harder(easy: Point, hard: Point) -> bool:
+    pairs = zip(_difficulty(easy), _difficulty(hard), strict=True)
+    return all(a <= b for a, b in pairs)
+
+
+def _solve(system: System, gap: float) -> tuple[Row, Any]:
+    limit = system.scenario.solve.time_limit_s
+    found = cheapest(system, SolveSettings(gap, time.perf_counter() + limit))
+    if found.plan is None:
+        status = "gave up" if found.interrupted else "infeasible"
+        return {"status": status, "why": "no design keeps every promise", "carried": False}, None
+    relative = found.relative_gap or 0.0
+    status = "optimal" if relative <= max(gap, 1e-9) and math.isfinite(found.bound) else "feasible"
+    return {"status": status, "relative_gap": relative, **plan_row(found.plan), "carried": False}, found.plan
