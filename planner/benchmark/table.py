@@ -22,7 +22,8 @@ class Figure:
 
 def rendered(figures: Iterable[Figure]) -> str:
     """A plain table, at most 100 columns."""
-    lines, group = [], ""
+    lines: list[str] = []
+    group = ""
     for f in figures:
         if f.group != group:
             group = f.group
