@@ -33,7 +33,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("chat", "conversation"):
         (folder / f"{name}.html").write_text(made.page_of(made.plan_data(name)), encoding="utf-8")
     chat = stored_set(made.plan_data("chat"))
-    (folder / "study.html").write_text(report_html(chat, study_charts(chat, ["frontier"])), encoding="utf-8")
+    studies = study_charts(chat, ["frontier", "tornado"])
+    (folder / "study.html").write_text(report_html(chat, studies), encoding="utf-8")
     (folder / "hostile.html").write_text(made.page_of(made.hostile()), encoding="utf-8")
     (folder / "compare.html").write_text(
         compare_html([chat, stored_set(made.plan_data("conversation"))]), encoding="utf-8"
@@ -170,6 +171,22 @@ def test_frontier_touches_the_plan(chromium: Browser, pages: Path) -> None:
     points = [point for t in drawn_data(chromium, "frontier") for point in zip(t["x"], t["y"], strict=True)]
     costs = [y for x, y in points if x <= limit * 1.0001]
     assert min(costs) / 730 == pytest.approx(data["plans"][0]["usd_per_hour"], rel=1e-3)
+
+
+def test_tornado_starts_at_the_plan(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(1280)
+    chromium.open(pages / "study.html")
+    data = made.plan_data("chat")
+    today = data["plans"][0]["usd_per_hour"]
+    place = "document.querySelector('[data-chart=\"tornado\"]')"
+    assert chromium.run(f"{place}.layout.shapes[0].x0") / 730 == pytest.approx(today, rel=1e-3)
+    assert chromium.run(f"{place}.data[0].base") / 730 == pytest.approx(today, rel=1e-3)
+    price = data["scenario"]["resolved"]["prices"]["gpu_usd_per_hour"]
+    shown = [text for text in hovered(chromium, "tornado", ".bars .point path") if text.startswith("prices.gpu")]
+    ends = [float(text.split(" = ")[1].split(" |")[0]) for text in shown]
+    assert ends == pytest.approx([0.8 * price, 1.25 * price], 1e-3)
+    said = chromium.run("document.querySelector('#change').textContent")
+    assert "What each input does to the cost: Of " in said
 
 
 def rgb(text: str) -> tuple[float, float, float]:

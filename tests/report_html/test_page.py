@@ -271,6 +271,18 @@ def test_several_files_side_by_side() -> None:
     assert "All inputs are the same" in compare_html([files[0], files[2]])
 
 
+def test_the_example_is_of_todays_scenario() -> None:
+    folder = ROOT / "reports" / "examples" / "chat"
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    digest = hashlib.sha256((made.SCENARIOS / "chat.yaml").read_bytes()).hexdigest()
+    again = "planner solve scenarios/chat.yaml; planner report reports/chat/plans.json --with tornado,frontier"
+    assert digest in page, f"write it again: {again}"
+    assert len(page.encode()) < MOST_BYTES
+    for chart in ("cost", "ttft", "hits", "tornado", "frontier"):
+        assert f'data-chart="{chart}"' in page
+    assert (folder / "report.png").read_bytes().startswith(b"\x89PNG")
+
+
 BAD: list[Any] = [None, -1, 0, 1e300, "<b>", [], {}, True]
 
 

@@ -40,7 +40,7 @@ def short_design(found: Evaluation) -> str:
 def cost_chart(plan_set: PlanSet) -> Chart:
     """Ranked plans and cells, whose first entry is the answer."""
     bars = [
-        Bar(f"plan {plan.rank}", f"{plan.rank} · {short_design(plan.evaluation)}", plan.evaluation, "Ranked plans")
+        Bar(f"plan {plan.rank}", f"plan {plan.rank} · {short_design(plan.evaluation)}", plan.evaluation, "Ranked plans")
         for plan in plan_set.plans
     ]
     for cell in plan_set.cells:

@@ -93,12 +93,12 @@ def _says(found: Frontier) -> str:
     unit = found.axis.unit
     if found.today is None:
         return f"No design keeps today's {found.axis.title}."
-    ends = [pair for x in (found.easiest, found.hardest) if (pair := found.best_at(x))]
-    text = f"Today's plan keeps its promises up to {significant(found.today.reach, 4)} {unit}"
-    if ends:
-        text += f"; from {quantity(found.easiest)} {unit} at {per_month(ends[0][1].usd_per_hour)} a month"
-    if len(ends) == 2:
-        text += f" to {quantity(found.hardest)} {unit} at {per_month(ends[1][1].usd_per_hour)}"
+    down = "down" if found.axis.harder < 0 else "up"
+    text = f"Today's plan keeps its promises {down} to {significant(found.today.reach, 4)} {unit}"
+    for x in (found.easiest, found.hardest):
+        best = found.best_at(x)
+        said = f"costs {per_month(best[1].usd_per_hour)} a month" if best else "does not exist"
+        text += f"; the cheapest plan for {quantity(x)} {unit} {said}"
     return text + "."
 
 

@@ -41,7 +41,7 @@ class Series:
 
     name: str
     colour: str
-    mark: str = "block"  # block, line, dot, ring, outline or tick
+    mark: str = "block"  # block, line, dot, ring, outline, tick, diamond or cross
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def report_html(stored: StoredSet, studies: Sequence[Chart] = (), pictures: Sequ
     """
     found = stored.plan_set
     charts: list[Chart] = []
-    sections = [("answer", "Answer", answer(stored)), ("change", "", _changes(stored))]
+    sections = [("answer", "Answer", answer(stored)), ("change", "", _changes(stored, studies))]
     if found.plans:
         best = found.plans[0].evaluation
         charts += [cost_chart(found), *_physics_charts(stored, best), *studies]
@@ -49,8 +49,8 @@ def report_html(stored: StoredSet, studies: Sequence[Chart] = (), pictures: Sequ
     return page(f"{name}: {headline(stored)}", name, sections, charts, foot)
 
 
-def _changes(stored: StoredSet) -> str:
-    found = changes(stored)
+def _changes(stored: StoredSet, studies: Sequence[Chart]) -> str:
+    found = [*changes(stored), *((f"{study.title}:", study.says) for study in studies)]
     return f"<h2>What could change the answer</h2>{bullets(found)}" if found else ""
 
 

@@ -31,4 +31,11 @@ def _frontier(scenario: Scenario, progress: Progress, stop: Stop) -> Chart:
     return frontier_chart(frontier(scenario, "ttft", progress=progress, stop=stop))
 
 
-STUDIES: dict[str, Callable[[Scenario, Progress, Stop], Chart]] = {"frontier": _frontier}
+def _tornado(scenario: Scenario, progress: Progress, stop: Stop) -> Chart:
+    from planner.report.html.chart_tornado import tornado_chart
+    from planner.study.sensitivity import sensitivity
+
+    return tornado_chart(sensitivity(scenario, progress=progress, stop=stop))
+
+
+STUDIES: dict[str, Callable[[Scenario, Progress, Stop], Chart]] = {"frontier": _frontier, "tornado": _tornado}
