@@ -21,7 +21,8 @@ def backtest_command(
         Path | None,
         typer.Argument(
             help="Measurements (CSV) in the columns of the packaged file; default: the packaged ones.",
-            metavar="FILE", show_default=False,
+            metavar="FILE",
+            show_default=False,
         ),
     ] = None,
     format_: Annotated[BacktestFormat, typer.Option("--format", "-f", help="How to print.")] = BacktestFormat.table,
@@ -31,10 +32,8 @@ def backtest_command(
     picture: Annotated[
         Path | None, typer.Option(help="Draw predicted against measured there (SVG).", metavar="FILE")
     ] = None,
-    published: Annotated[
-        bool, typer.Option("--published", help="Published results beside ours instead.")
-    ] = False,
-    peer: Annotated[bool, typer.Option("--peer", help="The comparison with NVIDIA's configuration search instead.")] = False,
+    published: Annotated[bool, typer.Option("--published", help="Published results beside ours instead.")] = False,
+    peer: Annotated[bool, typer.Option("--peer", help="NVIDIA's configuration search beside ours instead.")] = False,
 ) -> int:
     """Predict measured rows (mean TTFT and TPOT at a concurrency) and say how far off the predictions are.
 
@@ -48,19 +47,9 @@ def backtest_command(
 
     as_json = format_ is BacktestFormat.json
     if published or peer:
-        text, data = _published(as_json) if published else _peer()
+        text, data = _published() if published else _peer()
     else:
-        from planner.fidelity.backtest import backtest
-        from planner.fidelity.rows import read_rows
-        from planner.fidelity.text import to_data, to_text
-        from planner.scenario.catalog.corrections import MEASURED
-
-        found = backtest(read_rows(file or MEASURED))
-        text, data = to_text(found), to_data(found)
-        if picture is not None:
-            from planner.fidelity.picture import to_svg
-
-            write_text(picture, to_svg(found))
+        text, data = _measured(file, picture)
     answer = dumps({"schema_version": SCHEMA_VERSION, **data}) if as_json else text
     if output is None or str(output) == "-":
         to_stdout(answer)
@@ -69,11 +58,26 @@ def backtest_command(
     return 0
 
 
-def _published(as_json: bool) -> tuple[str, dict[str, object]]:
+def _measured(file: Path | None, picture: Path | None) -> tuple[str, dict[str, object]]:
+    from planner.fidelity.backtest import backtest
+    from planner.fidelity.rows import read_rows
+    from planner.fidelity.text import to_data, to_text
+    from planner.scenario.catalog.corrections import MEASURED
+
+    found = backtest(read_rows(file or MEASURED))
+    if picture is not None:
+        from planner.fidelity.picture import to_svg
+        from planner.report.write import write_text
+
+        write_text(picture, to_svg(found))
+    return to_text(found), to_data(found)
+
+
+def _published() -> tuple[str, dict[str, object]]:
     from planner.fidelity.published import results, to_data, to_text
 
     found = results()
-    return ("", to_data(found)) if as_json else (to_text(found), {})
+    return to_text(found), to_data(found)
 
 
 def _peer() -> tuple[str, dict[str, object]]:

@@ -101,13 +101,9 @@ def backtest(rows: Iterable[Row]) -> Backtest:
         except ValueError as error:
             skipped.append(Skipped(row, str(error)))
     keys = sorted({(o.row.engine, o.model, o.row.mode) for o in outcomes})
-    groups = tuple(
-        _group(*key, [o for o in outcomes if (o.row.engine, o.model, o.row.mode) == key]) for key in keys
-    )
+    groups = tuple(_group(*key, [o for o in outcomes if (o.row.engine, o.model, o.row.mode) == key]) for key in keys)
     total = _group("all", "", "", outcomes) if outcomes else None
-    return Backtest(
-        tuple(outcomes), tuple(skipped), groups, total, any(o.validated is not None for o in outcomes)
-    )
+    return Backtest(tuple(outcomes), tuple(skipped), groups, total, any(o.validated is not None for o in outcomes))
 
 
 def _outcome(row: Row, made: Setup) -> Outcome:

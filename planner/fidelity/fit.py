@@ -20,6 +20,7 @@ from planner.fidelity.rows import Row, read_rows
 from planner.scenario.catalog.corrections import FILE, LEVELS, MEASURED, NUMBERS, Correction, Spread
 
 Cell = tuple[str, str, str, str]  # engine, version, mode, kind
+Validated = tuple["Sample", float, float]  # with predicted over measured: TPOT, TTFT
 START = {  # centre of the weak prior, in the order of NUMBERS
     "table": (1.1, 10.0, 0.9, 1.0, 20.0, 30.0, 2.0),
     "moe": (1.0, 20.0, 1.0, 5.0, 20.0, 30.0, 2.0),
@@ -58,7 +59,13 @@ def samples(rows: Iterable[Row], *, whole_models: bool = False) -> list[Sample]:
         made = cached_setup(row)
         if made is None:
             continue
-        group = (row.engine, made.model, row.mode, *pools_of(made), *(() if whole_models else (str(row.isl), str(row.osl))))
+        group = (
+            row.engine,
+            made.model,
+            row.mode,
+            *pools_of(made),
+            *(() if whole_models else (str(row.isl), str(row.osl))),
+        )
         found.append(Sample(row, made, (row.engine, row.version, row.mode, made.kind), group))
     return found
 
@@ -84,7 +91,15 @@ def distinct(found: Sequence[Sample]) -> list[Sample]:
     """Each measurement once: the sources list some under two names."""
     seen: dict[tuple[object, ...], Sample] = {}
     for s in found:
-        key = (s.row.engine, s.made.model, s.row.isl, s.row.osl, s.row.concurrency, round(s.row.tpot_s, 6), s.row.ttft_s)
+        key = (
+            s.row.engine,
+            s.made.model,
+            s.row.isl,
+            s.row.osl,
+            s.row.concurrency,
+            round(s.row.tpot_s, 6),
+            s.row.ttft_s,
+        )
         seen.setdefault(key, s)
     return list(seen.values())
 
@@ -143,9 +158,11 @@ def start_of(cell: Cell) -> np.ndarray:
 
 
 def centres(first: dict[Cell, np.ndarray], cell: Cell) -> np.ndarray:
-    """Prior of a cell: the mean of the weak prior and of the others of its kind, and mode, those of its engine counted twice."""
+    """Prior of a cell: mean of the weak prior and the others of its kind and mode, its engine's counted twice."""
     mean = start_of(cell)
-    others = [t for c, t in first.items() if c != cell and c[2:] == cell[2:] for _ in range(2 if c[0] == cell[0] else 1)]
+    others = [
+        t for c, t in first.items() if c != cell and c[2:] == cell[2:] for _ in range(2 if c[0] == cell[0] else 1)
+    ]
     return np.asarray(np.mean([mean, *others], axis=0)) if others else mean
 
 
@@ -156,15 +173,16 @@ def fit_all(found: Sequence[Sample], plain: frozenset[Cell] = frozenset()) -> di
         cells.setdefault(s.cell, []).append(s)
     first = {cell: fit_cell(own, start_of(cell)) for cell, own in cells.items()}
     return {
-        cell: fit_cell(own, centres(first, cell), first[cell], plain_decode=cell in plain) for cell, own in cells.items()
+        cell: fit_cell(own, centres(first, cell), first[cell], plain_decode=cell in plain)
+        for cell, own in cells.items()
     }
 
 
 def cross_validated(
     found: Sequence[Sample], fitted: dict[Cell, np.ndarray], plain: frozenset[Cell] = frozenset()
-) -> list[tuple[Sample, float, float]]:
+) -> list[Validated]:
     """Each row's predicted over measured (TPOT, TTFT) by a fit without its group."""
-    result = []
+    result: list[Validated] = []
     for cell, theta in fitted.items():
         own = [s for s in found if s.cell == cell]
         groups = sorted({s.group for s in own})
@@ -174,11 +192,11 @@ def cross_validated(
             centre = centres(fitted, cell)
             numbers = fit_cell(left, centre, theta, 5, cell in plain) if left else centre
             held = [s for s in own if s.group in out]
-            result += [(s, *map(float, r)) for s, r in zip(held, ratios(held, numbers), strict=True)]
+            result += [(s, float(r[0]), float(r[1])) for s, r in zip(held, ratios(held, numbers), strict=True)]
     return result
 
 
-def harmed(validated: Sequence[tuple[Sample, float, float]]) -> frozenset[Cell]:
+def harmed(validated: Sequence[Validated]) -> frozenset[Cell]:
     """Tables whose decode correction does not carry over to rows it has not seen: those keep their decode times."""
     found = set()
     for cell in {s.cell for s, _, _ in validated if s.made.kind == "table"}:
@@ -190,7 +208,7 @@ def harmed(validated: Sequence[tuple[Sample, float, float]]) -> frozenset[Cell]:
     return frozenset(found)
 
 
-def spreads(validated: Sequence[tuple[Sample, float, float]], seen: bool) -> list[Spread]:
+def spreads(validated: Sequence[Validated], seen: bool) -> list[Spread]:
     """Quantiles of measured over predicted of each engine and kind with 20 rows or more, and of all."""
     made = []
     keys = sorted({(s.row.engine, s.made.kind) for s, _, _ in validated})
@@ -199,7 +217,7 @@ def spreads(validated: Sequence[tuple[Sample, float, float]], seen: bool) -> lis
         if len(own) < 20:
             continue
         for i, phase in ((1, "tpot"), (2, "ttft")):
-            quantiles = np.quantile([1 / v[i] for v in own], LEVELS)
+            quantiles = np.quantile([1 / (v[1] if i == 1 else v[2]) for v in own], LEVELS)
             made.append(Spread(engine, kind, phase, len(own), tuple(round(float(q), 3) for q in quantiles), seen))
     return made
 
@@ -240,24 +258,24 @@ def main() -> None:
     fitted = fit_all(found, plain)
     validated = cross_validated(found, fitted, plain)
     unseen = cross_validated(samples(rows, whole_models=True), fitted, plain)
-    parts = {
-        "source": ["python -m planner.fidelity.fit, from measured/h200_sxm.csv"],
-        "corrections": [asdict(c) for c in packaged_form(fitted, found)],
-        "spreads": [asdict(s) for s in (*spreads(validated, True), *spreads(unseen, False))],
-        "unseen": [_summary(unseen)],
-        "cross_validation": [{s.row.id: [round(t, 4), round(f, 4)] for s, t, f in validated}],
+    spread = [*spreads(validated, True), *spreads(unseen, False)]
+    lists: dict[str, Sequence[Correction] | Sequence[Spread]] = {
+        "corrections": packaged_form(fitted, found),
+        "spreads": spread,
     }
-    lists = ("corrections", "spreads")
-    body = ",\n".join(
-        f' "{name}": ' + ("[\n  " + ",\n  ".join(map(json.dumps, values)) + "\n ]" if name in lists else json.dumps(values[0]))
-        for name, values in parts.items()
-    )
-    FILE.write_text("{\n" + body + "\n}\n", encoding="utf-8")
+    body = [' "source": "python -m planner.fidelity.fit, from measured/h200_sxm.csv"']
+    for name, entries in lists.items():
+        lines = ",\n  ".join(json.dumps(asdict(entry)) for entry in entries)
+        body.append(f' "{name}": [\n  {lines}\n ]')
+    body.append(f' "unseen": {json.dumps(_summary(unseen))}')
+    by_row = {s.row.id: [round(t, 4), round(f, 4)] for s, t, f in validated}
+    body.append(f' "cross_validation": {json.dumps(by_row)}')
+    FILE.write_text("{\n" + ",\n".join(body) + "\n}\n", encoding="utf-8")
     print("groups left out:", json.dumps(_summary(validated)))
     print("configurations left out with every shape:", json.dumps(_summary(unseen)))
 
 
-def _summary(validated: Sequence[tuple[Sample, float, float]]) -> dict[str, float]:
+def _summary(validated: Sequence[Validated]) -> dict[str, float]:
     """Rows, mean absolute error and bias in percent."""
     errors = np.array([[t - 1, f - 1] for _, t, f in validated])
     mape, bias = 100 * np.abs(errors).mean(axis=0), 100 * errors.mean(axis=0)

@@ -57,7 +57,9 @@ def _panel(outcomes: tuple[Outcome, ...], left: int, title: str, measured: str, 
             parts.append(f'<text x="{left - 6}" y="{bottom - place + 4:.1f}" text-anchor="end">{10**exponent:,}</text>')
     for ms, off, o in points:
         x, y = left + at(ms), bottom - at(ms * off)
-        tip = escape(f"{o.row.engine} {o.model} {o.row.isl}/{o.row.osl} at {o.row.concurrency}: {ms:.1f} ms, x {off:.2f}")
+        tip = escape(
+            f"{o.row.engine} {o.model} {o.row.isl}/{o.row.osl} at {o.row.concurrency}: {ms:.1f} ms, x {off:.2f}"
+        )
         colour = COLOURS.get(o.row.engine, "#555")
         parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}" fill-opacity="0.6"><title>{tip}</title></circle>'

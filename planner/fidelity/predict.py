@@ -19,7 +19,9 @@ RESERVED = {"vllm": 0.5, "sglang": 0.7, "trtllm": 1.0}
 """Part of a sequence's output whose KV an engine holds back on admission: vLLM grows block by block (the mean is half),
 SGLang's ``init_new_token_ratio`` is 0.7, TensorRT-LLM's GUARANTEED_NO_EVICT takes all of it."""
 RANDOM_LENGTHS = 0.9  # InferenceX draws lengths uniformly from 0.8 to 1 of the nominal ones (random_range_ratio)
-BALANCE_STEPS = 60  # TensorRT-LLM's attention_dp_config.timeout_iters in those runs: steps a prefill waits for its peers
+BALANCE_STEPS = (
+    60  # TensorRT-LLM's attention_dp_config.timeout_iters in those runs: steps a prefill waits for its peers
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,10 @@ def packaged(made: Setup) -> Correction | None:
 
 def _inferencex(row: Row) -> bool:
     """Whether the row is one of InferenceX's (the packaged rows' other source are NVIDIA's own runs)."""
-    return any(mark in row.source for mark in ("db-dump", "source_file=20", "gap-analysis.csv")) and "/Users/" not in row.source
+    return (
+        any(mark in row.source for mark in ("db-dump", "source_file=20", "gap-analysis.csv"))
+        and "/Users/" not in row.source
+    )
 
 
 def _like(engine: str, model: str, split: Split) -> Instance:

@@ -73,7 +73,9 @@ def read_rows(path: str | Path) -> tuple[Row, ...]:
     table = csv.DictReader(line for _, line in kept)
     missing = [name for name in REQUIRED if name not in (table.fieldnames or ())]
     if missing:
-        raise InputError(Diagnostic("no-column", f"{path}: no column {', '.join(missing)}", hint="see planner backtest -h"))
+        raise InputError(
+            Diagnostic("no-column", f"{path}: no column {', '.join(missing)}", hint="see planner backtest -h")
+        )
     rows = []
     for (number, _), fields in zip(kept[1:], table, strict=False):
         try:

@@ -16,14 +16,21 @@ WHY = {
     ("trtllm", "deepseek-v3", "agg"): "rows with and without speculative decoding are not told apart in the source",
     ("sglang", "deepseek-v3", "disagg"): "rows with and without speculative decoding are not told apart; near the "
     "saturation of the one prefill worker, the wait multiplies any error of its rate",
-    ("sglang", "qwen3.5-397b-a17b-fp8", "agg"): "one configuration and shape only: cross-validated, nothing of the model "
-    "is in the fit",
+    (
+        "sglang",
+        "qwen3.5-397b-a17b-fp8",
+        "agg",
+    ): "one configuration and shape only: cross-validated, nothing of the model is in the fit",
     ("vllm", "llama-3.1-8b-fp8", "agg"): "the measured prefill rate comes close to the GPU's peak: prompts were "
     "partly cached",
     ("vllm", "qwen3-235b-a22b-fp8", "agg"): "a step of 35 to 58 ms whatever the batch: launched kernel by kernel, "
     "which no factor on kernel times describes",
-    ("sglang", "llama-3.1-8b-fp8", "agg"): "100 output tokens at saturation: TTFT is the wait of a queue that is full",
-    ("sglang", "glm-5", "agg"): "at 64 sequences of 9,216 tokens the KV memory is full and 17 s are spent waiting for it",
+    ("sglang", "llama-3.1-8b-fp8", "agg"): "100 output tokens at saturation: TTFT is the wait in a full queue",
+    (
+        "sglang",
+        "glm-5",
+        "agg",
+    ): "at 64 sequences of 9,216 tokens the KV memory is full: 17 s of waiting for it",
 }
 TARGETS = (("TPOT", 0.15), ("TTFT", 0.25))
 
@@ -44,7 +51,11 @@ def _head(found: Backtest) -> list[str]:
     total = found.total
     if total is None:
         return ["  no row could be predicted"]
-    how = "cross-validated by whole configurations and shapes" if found.cross_validated else "with the packaged correction"
+    how = (
+        "cross-validated by whole configurations and shapes"
+        if found.cross_validated
+        else "with the packaged correction"
+    )
     columns = [Column(""), *(Column(t, "right") for t in ("rows", "TPOT MAPE", "bias", "TTFT MAPE", "bias", "rank"))]
     rows = [
         ["without correction", str(total.rows), *_pair(total.plain_tpot, total.plain_ttft), ""],
@@ -90,7 +101,9 @@ def _verdict(found: Backtest) -> list[str]:
         parts = []
         if missed:
             why = WHY.get((g.engine, g.model, g.mode), "few rows of this kind")
-            parts.append(f"{' and '.join(missed)} beyond {' / '.join(f'{n} {100 * t:.0f} %' for n, t in TARGETS)}: {why}")
+            parts.append(
+                f"{' and '.join(missed)} beyond {' / '.join(f'{n} {100 * t:.0f} %' for n, t in TARGETS)}: {why}"
+            )
         if g.worse:
             parts.append(f"{' and '.join(g.worse)} worse than without correction")
         for part in parts:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.physics.correction import CorrectedTiming, correction_kind, corrected, faulty_table, half_width, upper_ratio
+from planner.physics.correction import (
+    CorrectedTiming,
+    corrected,
+    correction_kind,
+    faulty_table,
+    half_width,
+    upper_ratio,
+)
 from planner.physics.roofline import packaged_fit, roofline_timing
 from planner.physics.timing import ROOFLINE, EngineConfig, Timing
 from planner.scenario.catalog.corrections import BACKENDS, Correction, Spread, find, spread
@@ -21,7 +28,7 @@ NONE = "none"
 
 
 def corrected_configs(scenario: Scenario, configs: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...]:
-    """``configs`` with their engine's correction and with the margin of ``slo.confidence``; as they are without both."""
+    """``configs`` with their engine's correction and the margin of ``slo.confidence``; as they are without both."""
     backend = corrected_backend(scenario)
     confidence = scenario.slo.confidence
     if backend is None and confidence is None:
@@ -73,18 +80,22 @@ def _apart(backend: str | None, kind: str) -> Correction | None:
     return found if found is not None and found.mode == "disagg" else None
 
 
-def _notes(
-    scenario: Scenario, config: EngineConfig, backend: str, kind: str, found: Correction | None
-) -> list[str]:
+def _notes(scenario: Scenario, config: EngineConfig, backend: str, kind: str, found: Correction | None) -> list[str]:
     """What was measured, and how far this configuration is from it."""
-    what = {"table": "the timing table", "mla": "an MLA roofline", "moe": "an MoE roofline", "dense": "a dense roofline"}
+    what = {
+        "table": "the timing table",
+        "mla": "an MLA roofline",
+        "moe": "an MoE roofline",
+        "dense": "a dense roofline",
+    }
     if found is None:
         return [f"not corrected: nothing was measured of {backend} against {what[kind]}"]
     version = f" {found.version}" if found.version else ""
     notes = [
         f"corrected by {found.rows} measurements of {backend}{version} ({', '.join(found.models)}): prefill "
         f"x {found.prefill_factor:.2f} with {found.prefill_fixed_ms:.0f} ms, decode x {found.decode_factor:.2f} with "
-        f"{found.decode_fixed_ms:.1f} ms, first token {found.first_token_ms:.0f} ms later; `correction: none` leaves it out"
+        f"{found.decode_fixed_ms:.1f} ms, first token {found.first_token_ms:.0f} ms later; `correction: none` leaves "
+        "it out"
     ]
     far = _far(scenario, config, found)
     if far:
@@ -121,7 +132,6 @@ def uncertainty(timing: Timing, tpot_s: float, ttft_s: float) -> tuple[str, ...]
         return ()
     tpot, ttft = 1e3 * tpot_s / timing.margin_tpot, 1e3 * ttft_s / timing.margin_ttft
     return (
-        f"TPOT {tpot:.0f} ms ± {100 * timing.half_tpot:.0f} %, TTFT {ttft:,.0f} ms ± {100 * timing.half_ttft:.0f} %: the "
-        "band that held 80 % of the measurements that the fit had not seen",
+        f"TPOT {tpot:.0f} ms ± {100 * timing.half_tpot:.0f} %, TTFT {ttft:,.0f} ms ± {100 * timing.half_ttft:.0f} %: "
+        "the band that held 80 % of the measurements that the fit had not seen",
     )
-

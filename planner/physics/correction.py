@@ -117,7 +117,7 @@ def first_token_s(timing: Timing, prompt_tokens: float, disaggregated: bool = Fa
 
 
 def correction_kind(timing: Timing, model: ModelSpec) -> str:
-    """What a correction of this timing corrects: ``table``, or the roofline of a ``dense``, ``mla`` or ``moe`` model."""
+    """What a correction corrects: a ``table``, or the roofline of a ``dense``, ``mla`` or ``moe`` model."""
     if not isinstance(timing, RooflineTiming):
         return "table"
     if model.attention.kind == "mla":

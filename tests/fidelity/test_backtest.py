@@ -107,9 +107,9 @@ def test_products_of_tp_and_ep_are_read_as_the_instance_they_are() -> None:
     }  # fmt: skip
     assert row_of(fields).prefill == Split(8, 1, 1, 8)
     assert row_of({**fields, "tp_size": "1", "attention_dp_size": "64"}).prefill == Split(1, 8, 1, 8)
-    assert row_of({**fields, "tp_size": "2", "attention_dp_size": "", "moe_tp_size": "4", "moe_ep_size": "1"}).prefill == (
-        Split(2, 2, 4, 1)
-    )
+    assert row_of(
+        {**fields, "tp_size": "2", "attention_dp_size": "", "moe_tp_size": "4", "moe_ep_size": "1"}
+    ).prefill == (Split(2, 2, 4, 1))
 
 
 def test_every_disaggregated_row_has_its_workers() -> None:
@@ -133,7 +133,9 @@ def test_closed_loop_rises_with_concurrency(isl: int) -> None:
 def test_sequences_beyond_the_memory_wait() -> None:
     made = instance("vllm", "gpt-oss-120b", Split(2, 1, 2, 1))
     load = Load(64, 1024, 512)
-    assert colocated(Pool(made.timing, 1, 1, slots=32), load).ttft_s > 10 * colocated(Pool(made.timing, 1, 1), load).ttft_s
+    assert (
+        colocated(Pool(made.timing, 1, 1, slots=32), load).ttft_s > 10 * colocated(Pool(made.timing, 1, 1), load).ttft_s
+    )
 
 
 def test_spearman_shares_ties() -> None:

@@ -71,9 +71,10 @@ LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 def corrections() -> tuple[Correction, ...]:
     """Every packaged correction; none where the file does not exist."""
     names = {field.name for field in fields(Correction)}
+    entries: list[dict[str, Any]] = _document().get("corrections", [])
     return tuple(
-        Correction(**{k: tuple(v) if k == "models" else v for k, v in entry.items() if k in names})
-        for entry in _document().get("corrections", ())
+        Correction(**{**{k: v for k, v in entry.items() if k in names}, "models": tuple(entry["models"])})
+        for entry in entries
     )
 
 
