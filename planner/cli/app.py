@@ -12,6 +12,7 @@ from planner.cli.benchmarks import benchmarks
 from planner.cli.budget import budget
 from planner.cli.catalog import catalog
 from planner.cli.check import check
+from planner.cli.compare import compare
 from planner.cli.explain import explain
 from planner.cli.fit import fit
 from planner.cli.frontier import frontier
@@ -47,6 +48,6 @@ def planner(
     """Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose."""
 
 
-for command in (solve, frontier, sweep, sensitivity, budget, report, check, explain, fit, init, catalog, rules, schema, benchmarks):
+for command in (solve, frontier, sweep, sensitivity, compare, budget, report, check, explain, fit, init, catalog, rules, schema, benchmarks):
     app.command()(command)
 app.command("backtest")(backtest_command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +29,7 @@ def budget(
         str | None, typer.Option(help="Worth of a million tokens: chat=2,rag=0.5; 1 by default.", metavar="LIST")
     ] = None,
     load_: Annotated[
-        str | None, typer.Option("--load", help="Times the scenario's load: chat=3, or 3 for all.", metavar="LIST")
+        str | None, typer.Option("--load", help="Times its load (and max_gpus): chat=3, or 3 for all.", metavar="LIST")
     ] = None,
     levels: Annotated[str, typer.Option(help="Shares of its load that a service may get.", metavar="LIST")] = (
         "1,0.75,0.5,0.25"
@@ -101,7 +102,9 @@ def _scaled(scenario: Scenario, factor: float) -> Scenario:
 
     if factor == 1:
         return scenario
-    return replace(scenario, {"workload.requests_per_second": scenario.workload.requests_per_second * factor})
+    rate, most = scenario.workload.requests_per_second, scenario.deployment.max_gpus
+    grown = min(100_000, max(most, math.ceil(most * factor)))  # the limit of one service grows with it
+    return replace(scenario, {"workload.requests_per_second": rate * factor, "deployment.max_gpus": grown})
 
 
 def _by_name(text: str | None, names: list[str], flag: str) -> dict[str, float]:

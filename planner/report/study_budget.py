@@ -9,6 +9,7 @@ from planner.report.format import ABSENT, number, percent, quantity, safe, signi
 from planner.report.grid import paragraph
 from planner.report.sections import pool
 from planner.report.study_common import HOURS_PER_MONTH, csv_text, plan_row, table, tiers_text, titled
+from planner.study.budget import impossible
 
 if TYPE_CHECKING:
     from planner.study.budget import Budget
@@ -48,6 +49,9 @@ def _limits(found: Budget) -> list[str]:
     lines = [f"  {_used(found, r)} of {_amount(r, limit)}" for r, limit in found.limits]
     if found.full_usd_per_hour is not None:
         lines.append(f"  serving everything costs {usd(found.full_usd_per_hour * HOURS_PER_MONTH, 0)} a month")
+    for service in found.services:
+        if impossible(service):
+            lines.append(f"  {safe(service.name, 24)}: no plan serves all of it, whatever the budget")
     lines.append("  value: million tokens an hour, each times its service's weight")
     return lines
 
@@ -85,7 +89,7 @@ def _cuts(found: Budget) -> list[str]:
     titles = ["cut", "served", "below", "value lost", "frees", "value per unit freed"]
     unit = {"usd": "$/h", "gpus": "GPU"}.get(found.tightened, "GB")
     titles[-1] = f"lost per {unit}"
-    return ["  Who is cut next, and why: the least value lost for what it frees", *table(titles, rows, (1, 2, 3, 4, 5), (0,))]
+    return ["  Who is cut next as the first limit tightens, what it loses and what it frees", *table(titles, rows, (1, 2, 3, 4, 5), (0,))]
 
 
 def _ratio(lost: float, freed: float) -> str:

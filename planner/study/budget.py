@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -77,7 +76,7 @@ def budget(
         tuple(limits.items()),
         choice,
         full.usd_per_hour if full else None,
-        sum(max(c.value for c in s.columns) for s in services),
+        sum(s.weight * s.mtok_per_hour for s in services),
         more,
         tightened,
         () if serve_all else _cuts(services, limits, choice, tightened, gap, cuts),
@@ -121,6 +120,6 @@ def _cut(service: Service, a: Column, b: Column, resource: str, limit: float) ->
     return Cut(service.name, a.level, b.level, a.value - b.value, a.uses(resource) - b.uses(resource), limit)
 
 
-def worth(service: Service, column: Column) -> float:
-    """Weighted Mtok per dollar of a column; infinite where it is free."""
-    return column.value / column.usd_per_hour if column.usd_per_hour > 0 else math.inf
+def impossible(service: Service) -> bool:
+    """Whether no plan serves all of it, whatever the limits."""
+    return not any(c.level >= 1.0 for c in service.columns)
