@@ -67,6 +67,18 @@ def distinct_shares(instances: float, floor: float, ceiling: float) -> float:
     return instances - (instances - 1) * z
 
 
+def power(base: float, exponent: float) -> float:
+    """``base ** exponent`` for ``base >= 0``, infinite where that is more than a float can hold.
+
+    >>> power(2.0, 3), power(1e10, 1e9), power(0.0, -2.0)
+    (8.0, inf, inf)
+    """
+    try:
+        return float(base**exponent)
+    except (OverflowError, ZeroDivisionError):
+        return math.inf
+
+
 @dataclass(frozen=True)
 class PowerLaw:
     """``h(K) = min(ceiling, hit_rate_at * (K / at)^beta)``, ``0 < beta < 1``; concave.
@@ -97,7 +109,7 @@ class PowerLaw:
         """See :class:`Law`."""
         if capacity <= 0:
             return 0.0
-        return min(self.ceiling, self.hit_rate_at * (capacity / self.at) ** self.beta)
+        return min(self.ceiling, self.hit_rate_at * power(capacity / self.at, self.beta))
 
     def slope(self, capacity: float) -> float:
         """``beta h / K`` below the ceiling, 0 above it."""
@@ -111,7 +123,7 @@ class PowerLaw:
             return 0.0
         if hit_rate > self.ceiling:
             return math.inf
-        return self.at * (hit_rate / self.hit_rate_at) ** (1 / self.beta)
+        return self.at * power(hit_rate / self.hit_rate_at, 1 / self.beta)
 
     def at_load(self, factor: float) -> PowerLaw:
         """See :class:`Law`."""
@@ -162,7 +174,7 @@ class HillLaw:
         """See :class:`Law`."""
         if capacity <= 0:
             return 0.0
-        v = (capacity / self.half) ** -self.steepness
+        v = power(capacity / self.half, -self.steepness)
         return self.floor + (self.ceiling - self.floor) / (1 + v)
 
     def slope(self, capacity: float) -> float:
@@ -170,7 +182,9 @@ class HillLaw:
         if capacity <= 0:
             limit = {True: math.inf, False: 0.0}[self.steepness < 1]
             return (self.ceiling - self.floor) / self.half if self.steepness == 1 else limit
-        u = (capacity / self.half) ** self.steepness
+        u = power(capacity / self.half, self.steepness)
+        if u == 0:
+            return 0.0
         return (self.ceiling - self.floor) * self.steepness / (capacity * (1 + u) * (1 + 1 / u))
 
     def capacity_for(self, hit_rate: float) -> float:
@@ -180,7 +194,7 @@ class HillLaw:
         if hit_rate >= self.ceiling:
             return math.inf
         u = max(hit_rate - self.floor, 0.0) / (self.ceiling - hit_rate)
-        return max(1.0, self.half * u ** (1 / self.steepness))
+        return max(1.0, self.half * power(u, 1 / self.steepness))
 
     def at_load(self, factor: float) -> HillLaw:
         """See :class:`Law`."""
@@ -198,7 +212,7 @@ class HillLaw:
         """A convex stretch up to the inflection where ``steepness > 1``, then a concave one."""
         if self.steepness <= 1:
             return (Region(0.0, k_max, True),)
-        bend = self.half * ((self.steepness - 1) / (self.steepness + 1)) ** (1 / self.steepness)
+        bend = self.half * power((self.steepness - 1) / (self.steepness + 1), 1 / self.steepness)
         if bend >= k_max:
             return (Region(0.0, k_max, False),)
         return (Region(0.0, bend, False), Region(bend, k_max, True))
