@@ -9,6 +9,7 @@ import typer
 from planner import __version__
 from planner.cli.backtest import backtest_command
 from planner.cli.benchmarks import benchmarks
+from planner.cli.breakeven import breakeven
 from planner.cli.budget import budget
 from planner.cli.catalog import catalog
 from planner.cli.check import check
@@ -48,6 +49,6 @@ def planner(
     """Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose."""
 
 
-for command in (solve, frontier, sweep, sensitivity, compare, budget, report, check, explain, fit, init, catalog, rules, schema, benchmarks):
+for command in (solve, frontier, sweep, sensitivity, compare, breakeven, budget, report, check, explain, fit, init, catalog, rules, schema, benchmarks):
     app.command()(command)
 app.command("backtest")(backtest_command)
