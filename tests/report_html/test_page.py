@@ -18,18 +18,14 @@ from typing import Any
 
 import pytest
 
-from planner.cli import run
 from planner.plan import CostLine, TierUse
 from planner.report import data as plan_json
 from planner.report.html.assumptions import values
 from planner.report.html.breakeven import best_capacity, value_of_hits
 from planner.report.html.budget import order, pieces
 from planner.report.html.change import changes
-from planner.report.html.compare import compare_html
 from planner.report.html.page import PLOTLY, asset
-from planner.report.markdown import to_markdown
-from planner.report.reread import read_plan_set, stored_set
-from planner.scenario.schema import Scenario
+from planner.report.reread import stored_set
 from tests.report import sample
 from tests.report_html import made
 
@@ -128,7 +124,7 @@ def test_the_report_needs_no_solver(tmp_path: Path) -> None:
 def test_the_first_screen_answers(chat: Any, page: str) -> None:
     best = chat["plans"][0]
     cell = chat["cells"]["colocated"]["hbm_only"]["usd_per_hour"]
-    first = page[page.index("<section id=\"answer\">") : page.index("<section id=\"costs\">")]
+    first = page[page.index('<section id="answer">') : page.index('<section id="costs">')]
     gpus = sum(line["quantity"] for line in best["costs"] if line["unit"] == "GPU")
     for said in (
         f"Buy {gpus:.0f} H200 SXM GPUs",
@@ -260,17 +256,6 @@ def test_break_even_is_where_the_next_byte_pays_for_itself(chat: Any) -> None:
     assert best_capacity(law, value, rent * 1e-9, 1e15) == pytest.approx(law.capacity_for(law.top), rel=1e-3)
 
 
-def test_several_files_side_by_side() -> None:
-    files = [stored_set(made.plan_data(name)) for name in ("chat", "steady", "chat")]
-    page = compare_html(files)
-    assert "3 plans side by side" in page
-    assert "chat (2)" in page
-    assert "<code>workload.<wbr>requests_<wbr>per_<wbr>second</code>" in page
-    infeasible = stored_set(json.loads(plan_json.to_json(sample.infeasible())))
-    assert "nothing: slo.ttft_ms" in compare_html([files[0], infeasible])
-    assert "All inputs are the same" in compare_html([files[0], files[2]])
-
-
 def test_the_example_is_of_todays_scenario() -> None:
     folder = ROOT / "reports" / "examples" / "chat"
     page = (folder / "report.html").read_text(encoding="utf-8")
@@ -281,59 +266,3 @@ def test_the_example_is_of_todays_scenario() -> None:
     for chart in ("cost", "ttft", "hits", "tornado", "frontier"):
         assert f'data-chart="{chart}"' in page
     assert (folder / "report.png").read_bytes().startswith(b"\x89PNG")
-
-
-BAD: list[Any] = [None, -1, 0, 1e300, "<b>", [], {}, True]
-
-
-def test_files_that_no_solve_wrote_are_refused_or_shown_but_never_crash(tmp_path: Path) -> None:
-    text = made.plan_text("chat")
-    alike = {("plans", n) for n in (2, 3, 4)}
-    paths = [p for p in _paths(json.loads(text)) if p and "resolved" not in p and p[:2] not in alike]
-    for n, path in list(enumerate(paths))[::3]:
-        changed = json.loads(text)
-        holder = changed
-        for key in path[:-1]:
-            holder = holder[key]
-        holder[path[-1]] = BAD[n % len(BAD)]
-        target = tmp_path / "plans.json"
-        target.write_text(json.dumps(changed), encoding="utf-8")
-        assert run(["report", str(target), "-q", "-o", str(tmp_path / "r.html")]) in (0, 2), path
-
-
-def _paths(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    yield path
-    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, inner in items:
-        yield from _paths(inner, (*path, key))
-
-
-def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plans = tmp_path / "plans.json"
-    plans.write_text(made.plan_text("chat"), encoding="utf-8")
-    assert run(["report", str(plans)]) == 0
-    assert f"written: {tmp_path / 'report.html'}" in capsys.readouterr().err
-    assert run(["report", str(plans), "--format", "md"]) == 0
-    assert capsys.readouterr().out == to_markdown(read_plan_set(plans).plan_set)
-    svg = tmp_path / "curve.svg"
-    svg.write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
-    assert run(["report", str(plans), "--picture", str(svg), "-o", str(tmp_path / "p.html")]) == 0
-    assert "data:image/svg+xml;base64," in (tmp_path / "p.html").read_text(encoding="utf-8")
-    capsys.readouterr()
-    for wrong, said in (
-        (["--with", "tornados"], "there is"),
-        (["--picture", str(plans)], "not an SVG"),
-        ([str(plans), "--format", "md"], "takes one plan file"),
-        (["-o", str(tmp_path / "none" / "x.html")], "its folder does not exist"),
-    ):
-        assert run(["report", str(plans), *wrong]) == 2
-        assert said in capsys.readouterr().err
-
-
-def test_solve_writes_the_same_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(["solve", str(made.SCENARIOS / "steady.yaml"), "--html", "-q", "-o", "answer.txt"]) == 0
-    assert run(["report", "reports/steady/plans.json", "-o", "again.html", "-q"]) == 0
-    written = Path("reports/steady/report.html").read_text(encoding="utf-8")
-    assert written == Path("again.html").read_text(encoding="utf-8")
-    assert Scenario.__name__ not in written

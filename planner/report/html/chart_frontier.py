@@ -34,8 +34,12 @@ def frontier_chart(found: Frontier) -> Chart:
         traces=(*(_line(found, cell, colours[cell_name(cell)]) for cell in cells), _turns(found)),
         layout={
             "xaxis": {"title": {"text": f"{found.axis.title} limit, {unit}"}},
-            "yaxis": {"title": {"text": "dollars per month"}, "tickprefix": "$", "tickformat": "~s",
-                      "rangemode": "tozero"},
+            "yaxis": {
+                "title": {"text": "dollars per month"},
+                "tickprefix": "$",
+                "tickformat": "~s",
+                "rangemode": "tozero",
+            },
             "shapes": shapes,
             "margin": {"l": 58, "r": 14, "t": 8, "b": 52},
         },

@@ -33,9 +33,7 @@ class Held:
 def hits_chart(system: System, found: Evaluation) -> Chart:
     """One curve per cache partition on a logarithmic axis of capacity."""
     decision = found.decision
-    laws = [
-        system.partition_law(j, decision.architecture, decision.prefill_instances) for j in range(len(system.laws))
-    ]
+    laws = [system.partition_law(j, decision.architecture, decision.prefill_instances) for j in range(len(system.laws))]
     held = _held(system, found)
     k_max = _reach(laws, held)
     marks = break_evens(system, found, 10 * k_max)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from planner.report.format import ABSENT, joined, ms, percent, quantity, safe, usd_per_mtok
 from planner.report.html.answer import headline, simplest
@@ -11,10 +12,31 @@ from planner.report.html.budget import per_month, per_year
 from planner.report.html.chart_cost import Bar, short_design, stack
 from planner.report.html.page import page
 from planner.report.html.parts import Chart, Table, chart_html, table_html, text
-from planner.report.reread import StoredSet
+from planner.report.reread import StoredSet, read_plan_set
 from planner.scenario.yamltree import dotted
 
 IDENTITY = ("name", "description")
+
+
+def compare_files(
+    paths: Sequence[Path], progress: Callable[[str], None] | None = None, stop: Callable[[], bool] | None = None
+) -> str:
+    """The page of several files; plan files (``.json``) are read, scenarios are solved.
+
+    Raises:
+        InputError: A file is neither.
+    """
+    return compare_html([_stored(path, progress, stop) for path in paths])
+
+
+def _stored(path: Path, progress: Callable[[str], None] | None, stop: Callable[[], bool] | None) -> StoredSet:
+    if path.suffix.lower() == ".json":
+        return read_plan_set(path)
+    from planner.optimize import solve_scenario
+    from planner.scenario import load
+
+    scenario = load(path)
+    return StoredSet(solve_scenario(scenario, progress=progress, stop=stop), scenario, scenario.text)
 
 
 def compare_html(files: Sequence[StoredSet]) -> str:
