@@ -120,7 +120,7 @@ class Engine(Strict):
 
     timing: str = key("", "a catalog timing table, a CSV path, or roofline")
     configs: tuple[EngineConfigSpec, ...] | None = Field(
-        None, description="configurations to consider; default: all that fit", min_length=1, max_length=256
+        None, description="configurations to consider; default: all that fit", min_length=1, max_length=64
     )
     hbm_utilization: float = key("fraction", "part of HBM that the engine may use", above=0, at_most=1)
     chunk_tokens: Int = key(
@@ -129,7 +129,7 @@ class Engine(Strict):
     batches: tuple[Batch, ...] = Field(
         description="decode batches to consider [sequences per instance]",
         min_length=1,
-        max_length=256,
+        max_length=64,
         json_schema_extra={"unit": "sequences"},
     )
     max_utilization: float = key("fraction", "highest prefill utilisation", above=0, at_most=1)
@@ -209,7 +209,7 @@ class Scenario(Strict):
     slo: Slo = Field(description="what is promised")
     engine: Engine = Field(description="the inference engine")
     deployment: Deployment = Field(description="what may be built")
-    tiers: tuple[TierSpec, ...] = Field(description="fast to slow; HBM is always there, first, and free", max_length=16)
+    tiers: tuple[TierSpec, ...] = Field(description="fast to slow; HBM is always there, first, and free", max_length=8)
     read_utilization: float = key("fraction", "part of a tier's bandwidth that may be used", above=0, at_most=1)
     prices: Prices = Field(description="what it costs")
     solve: Solve = Field(description="how far to search")
