@@ -24,7 +24,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.errors import Diagnostic, InputError, Span
 from planner.physics.timing import EngineConfig, config_name
@@ -35,6 +35,8 @@ from planner.units import GB, GIB
 if TYPE_CHECKING:
     from planner.scenario.schema import ModelSpec, Scenario
 
+MAX_BYTES = 8 << 20
+MOST_PROBLEMS = 50  # of one file that are told
 ALIASES = {"batch_instance": "batch", "ctx": "context", "seqs_per_pass": "ways"}
 AXES = {"prefill": ("new_tokens", "prefix_tokens", "latency_ms"), "decode": ("batch", "context", "step_ms")}
 LEAST = {"new_tokens": 1.0, "prefix_tokens": 0.0, "batch": 1.0, "context": 1.0}  # smallest value of an axis
@@ -98,7 +100,11 @@ def _find(scenario: Scenario) -> Path:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise InputError(_problem(path, [], 1, "larger than 8 MiB, which no timing table is"))
+        return data.decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(_problem(path, [], 1, f"cannot be read: {error}")) from error
 
@@ -113,7 +119,7 @@ def _rows(path: Path, lines: list[str], model: ModelSpec) -> tuple[dict[Split, _
     if missing := [name for name in ("phase", "gpus") if name not in header]:
         line = numbered[0][0] if numbered else 1
         return {}, [_problem(path, lines, line, f"the header lacks {' and '.join(missing)}")]
-    for cells in records:
+    for cells in _readable(records, path, lines):
         line = numbered[records.line_num - 1][0]
         row = dict(zip(header, (cell.strip() for cell in cells), strict=False))
         if row.get("model") and row["model"] not in (model.name, model.timing_name):
@@ -122,13 +128,23 @@ def _rows(path: Path, lines: list[str], model: ModelSpec) -> tuple[dict[Split, _
             _add(measured, line, row)
         except _BadRowError as error:
             problems.append(_problem(path, lines, line, str(error)))
+        if len(problems) == MOST_PROBLEMS:
+            break
     return measured, problems
 
 
+def _readable(records: Any, path: Path, lines: list[str]) -> Iterator[list[str]]:
+    """The records of a CSV reader; what it cannot split is the user's mistake."""
+    try:
+        yield from records
+    except csv.Error as error:
+        raise InputError(_problem(path, lines, records.line_num, f"no CSV: {error}")) from error
+
+
 def _add(measured: dict[Split, _Measured], line: int, row: dict[str, str]) -> None:
-    phase = row["phase"].lower()
+    phase = row.get("phase", "").lower()
     if phase not in AXES:
-        raise _BadRowError(f"phase is {row['phase']!r}, not prefill or decode")
+        raise _BadRowError(f"phase is {row.get('phase', '')[:40]!r}, not prefill or decode")
     into = measured.setdefault(_split(row), _Measured(line))
     first, second, value = AXES[phase]
     at = (_number(row, first, LEAST[first]), _number(row, second, LEAST[second]))
@@ -203,4 +219,4 @@ def _grid(points: Points) -> MeasuredGrid:
 
 def _problem(path: Path, lines: Sequence[str], line: int, message: str) -> Diagnostic:
     text = lines[line - 1] if line <= len(lines) else ""
-    return Diagnostic("bad-timing-file", message, Span(str(path), line, 1, text), "engine.timing")
+    return Diagnostic("bad-timing-file", message[:300], Span(str(path), line, 1, text), "engine.timing")

@@ -123,3 +123,23 @@ def test_a_file_that_is_not_there_or_not_text_is_an_input_error(tmp_path: Path) 
     (tmp_path / "mine.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="cannot be read"):
         engine_configs(scenario("{timing: mine.csv}", file=str(tmp_path / "s.yaml")))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("phase,gpus\nprefill,1\n" * 500_000, "larger than 8 MiB"),
+        ('phase,gpus\n"' + "a" * 200_000 + '"', "no CSV: field larger than field limit"),
+        ("gpus,phase\n1\n", "phase is '', not prefill or decode"),
+        ("phase,gpus\nprefill," + "9" * 5000 + "x\n", "gpus is '9999"),
+    ],
+    ids=["huge", "huge-field", "short-row", "long-number"],
+)
+def test_hostile_files_are_refused_in_bounds(tmp_path: Path, text: str, told: str) -> None:
+    ((_, message),) = messages(tmp_path, [text])
+    assert told in message
+    assert len(message) < 500
+
+
+def test_only_the_first_mistakes_of_a_file_are_told(tmp_path: Path) -> None:
+    assert len(messages(tmp_path, ["phase,gpus", *["x,1"] * 10_000])) == 50
