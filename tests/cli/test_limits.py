@@ -85,8 +85,7 @@ def test_bounds_of_cut_searches_hold() -> None:
         left = iter(range(polls))
         try:
             found = solve_scenario(scenario, stop=lambda left=left: next(left, None) is None)  # type: ignore[misc]
-        except StoppedError as error:
-            assert error.exit_code == 130
+        except StoppedError:
             stopped += 1
             continue
         assert found.certificate is not None
