@@ -116,8 +116,16 @@ def _result(entry: dict[str, Any]) -> Result:
     ran = Setup(entry["engine"], entry["model"], Split(*entry["split"]), entry["prompt"], entry["output"])
     measure, at = MEASURES[entry["measure"]], entry["at"]
     ours = measure(ran) if at is None else measure(ran, at)
-    same = (entry[key] for key in ("id", "setup", "unit", "published"))
-    return Result(*same, ours, entry["why"], entry["source"], entry["ceiling"])
+    return Result(
+        id=entry["id"],
+        what=entry["setup"],
+        unit=entry["unit"],
+        published=entry["published"],
+        ours=ours,
+        why=entry["why"],
+        source=entry["source"],
+        ceiling=entry["ceiling"],
+    )
 
 
 def to_text(found: list[Result]) -> str:
