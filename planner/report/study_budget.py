@@ -100,7 +100,8 @@ def certificate_line(found: Budget) -> str:
     """What was proven, for stderr."""
     columns = sum(len(s.columns) for s in found.services)
     return (
-        f"proven within {percent(found.choice.relative_gap, 4)} over {columns} columns "
+        f"value proven within {percent(found.choice.relative_gap, 4)}, its cost within "
+        f"{percent(found.choice.usd_gap, 4)}, over {columns} columns "
         f"({found.solve_seconds:.1f} s, with its neighbourhood {found.seconds:.1f} s)"
     )
 
@@ -118,6 +119,7 @@ def to_data(found: Budget) -> Data:
         "usd_per_month": choice.usd_per_hour * HOURS_PER_MONTH,
         "usd_per_hour_lower_bound": choice.usd_bound,
         "relative_gap": choice.relative_gap,
+        "usd_gap": choice.usd_gap,
         "serve_all_usd_per_hour": found.full_usd_per_hour,
         "limits": {r: {"limit": limit, "used": choice.uses(r)} for r, limit in found.limits},
         "services": [_service(s, c) for s, c in zip(found.services, choice.columns, strict=True)],

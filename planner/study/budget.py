@@ -12,6 +12,7 @@ from planner.study.columns import Column, Service
 HOURS_PER_MONTH = 730.0
 STEPS = {"usd": 1000.0 / HOURS_PER_MONTH, "gpus": 8.0}  # what the price of a limit is told for: $1,000 a month, a node
 TIER_STEP_GB = 1000.0
+NEIGHBOURHOOD_S = 6.0  # no further neighbour is solved after this
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,11 @@ def budget(
     if choice is None:
         return None
     full = choose(services, {}, serve_all=True, gap=gap)
-    more = () if serve_all else tuple(_more(services, limits, choice, r, gap) for r in limits)
+    until = started + NEIGHBOURHOOD_S
+    more = []
+    for resource in limits if not serve_all else ():
+        if time.perf_counter() < until:
+            more.append(_more(services, limits, choice, resource, gap))
     tightened = next(iter(limits), "usd")
     return Budget(
         tuple(services),
@@ -77,9 +82,9 @@ def budget(
         choice,
         full.usd_per_hour if full else None,
         sum(s.weight * s.mtok_per_hour for s in services),
-        more,
+        tuple(more),
         tightened,
-        () if serve_all else _cuts(services, limits, choice, tightened, gap, cuts),
+        () if serve_all else _cuts(services, limits, choice, tightened, gap, cuts, until),
         time.perf_counter() - started,
         solve_seconds,
     )
@@ -97,13 +102,13 @@ def _more(services: Sequence[Service], limits: Mapping[str, float], now: Choice,
 
 
 def _cuts(
-    services: Sequence[Service], limits: Mapping[str, float], now: Choice, resource: str, gap: float, count: int
+    services: Sequence[Service], limits: Mapping[str, float], now: Choice, resource: str, gap: float, count: int, until: float
 ) -> tuple[Cut, ...]:
     """Tighten one limit to just below what is used, again and again, and see who gives way."""
     out: list[Cut] = []
     for _ in range(4 * count):
         used = now.uses(resource)
-        if used <= 0 or len(out) >= count:
+        if used <= 0 or len(out) >= count or time.perf_counter() > until:
             break
         limit = used * (1 - 1e-6)
         then = choose(services, {**limits, resource: limit}, gap=gap)

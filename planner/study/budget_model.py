@@ -16,6 +16,7 @@ from planner.errors import GaveUpError
 from planner.study.columns import Column, Service
 
 GAP = 1e-6
+CHEAPER_S = 2.0  # for the least cost at the greatest value, which seldom has a choice
 ROUNDING = 1e-9  # relative: a limit is met up to the judge's own rounding
 
 
@@ -31,10 +32,13 @@ class Choice:
 
     @property
     def relative_gap(self) -> float:
-        """The larger of the gaps in value and in cost."""
-        value = (self.bound - self.value) / self.bound if self.bound > 0 else 0.0
-        cost = (self.usd_per_hour - self.usd_bound) / self.usd_per_hour if self.usd_per_hour > 0 else 0.0
-        return max(0.0, value, cost)
+        """How far the value may be from the greatest possible."""
+        return max(0.0, (self.bound - self.value) / self.bound) if self.bound > 0 else 0.0
+
+    @property
+    def usd_gap(self) -> float:
+        """How far the cost may be from the least for that value."""
+        return max(0.0, (self.usd_per_hour - self.usd_bound) / self.usd_per_hour) if self.usd_per_hour > 0 else 0.0
 
     def uses(self, resource: str) -> float:
         """The total amount of a resource."""
@@ -68,23 +72,37 @@ def choose(
         return None
     most = sum(max(c.value for c in row) for row in pool)
     model = _model(pool, limits)
+    chosen: tuple[Column, ...] = ()
+    bound = most
     if most > 0 and not serve_all:
         first = _solve(model, pool, [[-100 * c.value / most for c in row] for row in pool], gap, deadline)
         if first is None:
             return None
         chosen, bound = first[0], min(most, -first[1] * most / 100)
-        value = sum(c.value for c in chosen)
-        _require_value(model, pool, value / most)
-    else:
-        bound, chosen, value = most, (), most
+        _require_value(model, pool, sum(c.value for c in chosen) / most)
+        deadline = min(deadline, time.perf_counter() + CHEAPER_S)
+    return _cheapest(model, pool, chosen, bound, gap, deadline)
+
+
+def _cheapest(
+    model: Any, pool: Sequence[Sequence[Column]], chosen: tuple[Column, ...], bound: float, gap: float, deadline: float
+) -> Choice | None:
+    """The least cost at the value that the model requires; ``chosen`` stands where time does not allow a cheaper one."""
     dear = max(sum(max(c.usd_per_hour for c in row) for row in pool), 1e-9)
-    second = _solve(model, pool, [[100 * c.usd_per_hour / dear for c in row] for row in pool], gap, deadline)
+    costs = [[100 * c.usd_per_hour / dear for c in row] for row in pool]
+    try:
+        second = _solve(model, pool, costs, gap, deadline)
+    except GaveUpError:
+        if not chosen:
+            raise
+        second = None
     if second is None and not chosen:
         return None
-    best = second[0] if second is not None else chosen
-    usd = sum(c.usd_per_hour for c in best)
-    found = sum(c.value for c in best)
-    return Choice(best, found, max(bound, found) if not serve_all else found, usd, min(usd, second[1] * dear / 100) if second else 0.0)
+    best, floor = second if second is not None else (chosen, 0.0)
+    if chosen and sum(c.usd_per_hour for c in chosen) < sum(c.usd_per_hour for c in best):
+        best = chosen
+    usd, value = sum(c.usd_per_hour for c in best), sum(c.value for c in best)
+    return Choice(best, value, max(bound, value), usd, min(usd, max(0.0, floor) * dear / 100))
 
 
 def _model(pool: Sequence[Sequence[Column]], limits: Mapping[str, float]) -> Any:

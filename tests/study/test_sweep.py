@@ -1,0 +1,245 @@
+"""Sweeps: what is varied, that nothing is solved twice or lost, and that every row is its own solve."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from planner.cells import SolveSettings
+from planner.errors import InputError
+from planner.physics.system import System
+from planner.scenario import replace
+from planner.study import sweep as sweeping
+from planner.study.cache import Cache, point_key
+from planner.study.points import cheapest
+from planner.study.sets import grid, latin_hypercube, parse_setting
+from planner.study.sweep import here, sweep
+from planner.study.workers import processes
+
+
+def variants(scenario, *texts):
+    return list(grid([parse_setting(t, scenario) for t in texts]))
+
+
+def test_settings(scenario):
+    chat = scenario("chat")
+    assert parse_setting("slo.ttft_ms=400:1000:200", chat).values == (400, 600, 800, 1000)
+    assert parse_setting("workload.reuse.beta=0.2,0.4", chat).values == (0.2, 0.4)
+    assert parse_setting("tiers[dram].usd_per_gb_hour=x1,x2", chat).values == (5.2e-4, 1.04e-3)
+    assert parse_setting("tiers.nvme.dwpd=2", chat).key == "tiers[1].dwpd"
+    assert parse_setting("workload.classes[long].share=0.3", chat).key == "workload.classes[1].share"
+    assert parse_setting("deployment.max_gpus=8:24:8", chat).values == (8, 16, 24)
+    assert parse_setting("deployment.colocated_routing=random,affinity", chat).values == ("random", "affinity")
+    assert parse_setting("deployment.architectures=[\"colocated\"]", chat).values == (["colocated"],)
+    assert parse_setting("slo.ttft_ms=x0.5:x2", chat).is_range
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["slo.ttft=5", "slo.ttft_ms", "slo.ttft_ms=", "slo.ttft_ms=a", "slo.ttft_ms=9:3:1", "slo.ttft_ms=1:2:0",
+     "tiers[disk].dwpd=1", "slo.ttft_ms=1:2:3:4", "slo.ttft_ms=nan", "deployment.transfer.prefill_tp_at_most_decode_tp=2"],
+)  # fmt: skip
+def test_bad_settings(text, scenario):
+    with pytest.raises(InputError):
+        parse_setting(text, scenario("chat"))
+
+
+def test_latin_hypercube_uses_every_stratum_once(scenario):
+    chat = scenario("chat")
+    settings = [parse_setting("slo.ttft_ms=1000:2000", chat), parse_setting("workload.reuse.beta=0.2,0.4", chat)]
+    points = list(latin_hypercube(settings, 40, seed=5))
+    assert sorted(int((p["slo.ttft_ms"] - 1000) / 25) for p in points) == list(range(40))
+    assert sum(p["workload.reuse.beta"] == 0.2 for p in points) == 20
+    assert points == list(latin_hypercube(settings, 40, seed=5))
+
+
+def test_every_row_is_its_own_solve(scenario):
+    rag = scenario("rag")
+    wanted = variants(rag, "slo.ttft_ms=600:3000:300", "prices.gpu_usd_per_hour=x1,x1.5")
+    found = sweep(rag, wanted)
+    assert found.complete
+    assert found.solved + found.carried == len(wanted)
+    for changes, row in zip(wanted, found.rows, strict=True):
+        assert {k: row[k] for k in changes} == changes
+        alone = cheapest(System(replace(rag, changes)), SolveSettings(rag.solve.gap))
+        assert (alone.plan is None) == (row["status"] == "infeasible")
+        if alone.plan is not None:
+            assert row["usd_per_hour"] == pytest.approx(alone.usd_per_hour, rel=2e-4)
+
+
+def test_tightening_carries_over_without_solving(scenario):
+    steady = scenario("steady")
+    found = sweep(steady, variants(steady, "slo.ttft_ms=1:3001:100"))
+    assert found.solved <= 4
+    assert found.carried >= 25
+    assert found.rows[0]["status"] == "infeasible"
+
+
+def test_a_second_run_costs_nothing_and_an_interrupted_one_continues(scenario, tmp_path):
+    rag, cache = scenario("rag"), Cache(tmp_path)
+    wanted = variants(rag, "slo.ttft_ms=1500:2400:100")
+    calls = []
+
+    def stop() -> bool:
+        calls.append(1)
+        return len(calls) >= 4
+
+    part = sweep(rag, wanted, cache=cache, stop=stop)
+    assert not part.complete
+    assert len(part.rows) == 4
+    rest = sweep(rag, wanted, cache=cache)
+    assert rest.complete
+    assert rest.cached == 4
+    again = sweep(rag, wanted, cache=cache)
+    assert (again.cached, again.solved, again.carried) == (10, 0, 0)
+    assert again.rows == rest.rows
+
+
+def test_a_torn_file_is_solved_again(scenario, tmp_path):
+    rag, cache = scenario("rag"), Cache(tmp_path)
+    wanted = variants(rag, "slo.ttft_ms=2000,2100")
+    first = sweep(rag, wanted, cache=cache)
+    victim = next(tmp_path.rglob("*.json"))
+    victim.write_text(victim.read_text()[:20])
+    again = sweep(rag, wanted, cache=cache)
+    assert again.cached == 1
+    assert again.rows == first.rows
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_what_decides_a_point_is_in_its_key(scenario):
+    rag = scenario("rag")
+    key = point_key(rag, 1e-4)
+    assert key == point_key(replace(rag, {"name": "other"}), 1e-4)
+    assert key != point_key(replace(rag, {"slo.ttft_ms": 1999}), 1e-4)
+    assert key != point_key(rag, 1e-5)
+
+
+def test_repeated_points_and_repeated_work_count_once(scenario):
+    rag = scenario("rag")
+    wanted = [{"slo.ttft_ms": 2000.0}] * 3 + [{"slo.ttft_ms": 1900.0}]
+    found = sweep(rag, wanted, runner=lambda work: [*here(work), *here(work)])
+    assert found.solved + found.carried == 2
+    assert len(found.rows) == 4
+    assert found.rows[0] == found.rows[2]
+
+
+def test_impossible_values_are_rows(scenario):
+    rag = scenario("rag")
+    found = sweep(rag, [{"slo.ttft_ms": 1.0}])
+    assert found.rows[0]["status"] == "infeasible"
+
+
+def test_two_processes_give_the_same_table(scenario):
+    rag = scenario("rag")
+    wanted = variants(rag, "slo.ttft_ms=1500:2400:50", "prices.gpu_usd_per_hour=x1,x2,x3")
+    assert sweep(rag, wanted, runner=processes(2)).rows == sweep(rag, wanted).rows
+
+
+def test_command(invoke, path, tmp_path):
+    common = ("sweep", path("rag"), "--set", "slo.ttft_ms=1800:2200:100")
+    done = invoke(*common, "--format", "json")
+    assert done.code == 0
+    assert done.data["solved"] + done.data["carried"] == 5
+    assert invoke(*common, "--format", "json").data["cached"] == 5
+    rows = list(csv.DictReader(io.StringIO(invoke(*common, "-f", "csv").out)))
+    assert [float(r["slo.ttft_ms"]) for r in rows] == [1800, 1900, 2000, 2100, 2200]
+    text = invoke(*common).out
+    assert all(len(line) <= 100 for line in text.splitlines())
+    assert invoke("sweep", path("rag"), "--set", "slo.ttft_ms=1800:2200").code == 2
+    assert invoke("sweep", path("rag"), "--set", "slo.nothing=3").code == 2
+
+
+def test_parquet(invoke, path, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    invoke("sweep", path("rag"), "--set", "slo.ttft_ms=1,1800,2200", "-o", tmp_path / "s.parquet")
+    table = parquet.read_table(tmp_path / "s.parquet").to_pydict()
+    assert table["slo.ttft_ms"] == [1.0, 1800.0, 2200.0]
+    assert table["status"] == ["infeasible", "optimal", "optimal"]
+
+
+CLUSTER = """
+import json, os, signal, sys, threading, time
+from pathlib import Path
+from planner.scenario import load
+from planner.study.cache import Cache
+from planner.study.sets import grid, parse_setting
+from planner.study.sweep import sweep
+from planner.study.workers import dask_cluster
+
+def main():
+    import dask
+    dask.config.set({"distributed.scheduler.allowed-failures": 10})
+    from distributed import LocalCluster
+    scenario, folder = load(sys.argv[1]), Path(sys.argv[2])
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0) as cluster:
+        sets = ["slo.ttft_ms=1500:2480:20", "prices.gpu_usd_per_hour=x1,x1.5,x2,x3"]
+        points = list(grid([parse_setting(t, scenario) for t in sets]))
+        done, killed = [], []
+        def progress(text):
+            done.append(text)
+            if not killed:  # a worker dies midway, with work in hand
+                worker = next(iter(cluster.workers.values()))
+                killed.append(worker.process.pid if hasattr(worker, "process") else worker.pid)
+                os.kill(killed[0], signal.SIGKILL)
+        found = sweep(scenario, points, cache=Cache(folder), runner=dask_cluster(cluster.scheduler_address), progress=progress)
+        print(json.dumps({"killed": killed, "rows": found.rows, "points": len(points), "complete": found.complete,
+                          "solved": found.solved, "carried": found.carried}))
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_dask_with_a_worker_killed_midway(scenario, path, tmp_path):
+    pytest.importorskip("distributed")
+    script = tmp_path / "cluster.py"
+    script.write_text(CLUSTER)
+    paths = os.pathsep.join([str(Path(sweeping.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, str(script), str(path("rag")), str(tmp_path / "points")],
+        capture_output=True, text=True, timeout=180, check=False, env={**os.environ, "PYTHONPATH": paths},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len(found["killed"]) == 1
+    assert found["complete"]
+    assert len(found["rows"]) == found["points"] == found["solved"] + found["carried"]  # nothing lost, nothing twice
+    assert len(list((tmp_path / "points").rglob("*.json"))) == found["points"]
+    rag = scenario("rag")
+    sets = ("slo.ttft_ms=1500:2480:20", "prices.gpu_usd_per_hour=x1,x1.5,x2,x3")
+    assert found["rows"] == json.loads(json.dumps(sweep(rag, variants(rag, *sets)).rows))
+
+
+def test_no_scheduler_there(invoke, path):
+    pytest.importorskip("distributed")
+    done = invoke("sweep", path("rag"), "--set", "slo.ttft_ms=2000", "--dask", "tcp://127.0.0.1:9", "--no-cache")
+    assert done.code == 3
+
+
+def test_ctrl_c_keeps_what_is_known(path, tmp_path):
+    command = [sys.executable, "-m", "planner", "sweep", str(path("cloud")), "--set", "slo.ttft_ms=1500:3000:5",
+               "-f", "json"]  # fmt: skip
+    root = str(Path(sweeping.__file__).parents[2])
+    run = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": root},
+    )  # fmt: skip
+    deadline = time.time() + 60
+    while time.time() < deadline and not list(tmp_path.rglob("*.json")):
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate(timeout=60)
+    assert run.returncode == 130
+    data = json.loads(out)
+    assert not data["complete"]
+    assert len(data["rows"]) == data["solved"] + data["carried"] >= 1
