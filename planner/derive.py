@@ -75,7 +75,7 @@ class _Limit:
         self.usd = math.inf
 
     def see(self, design: Design, pool: DecodeOption | None) -> None:
-        if self.judge is None or design.usd_floor >= self.usd * (1 - 1e-9):
+        if self.judge is None or design.usd_floor > self.usd * (1 + 1e-9):
             return
         found = self.judge(design, pool)
         if found < self.usd:

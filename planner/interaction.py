@@ -21,6 +21,7 @@ from planner.verdict_text import explanation
 
 LOAD_FACTORS = (0.95, 1.05)
 ARCHITECTURES: tuple[Architecture, ...] = ("colocated", "disaggregated")
+TIE = 2e-4  # relative: a smaller difference of cost is within what is proven of both
 RELAX = 1.1  # a tenth more TTFT or hits
 Costs = Mapping[tuple[Architecture, bool], float]
 KEYS: tuple[tuple[Architecture, bool], ...] = (
@@ -63,7 +64,7 @@ def verdict(system: System, cells: Mapping[tuple[Architecture, bool], CellResult
     base = costs[KEYS[0]]
     savings = base - costs[KEYS[3]], base - costs[KEYS[2]], base - costs[KEYS[1]]
     limited = tuple(dict.fromkeys(limit.kind for limit in limits if limit.structure_changed))
-    text = explanation(word, amount, savings, points, limits, cells, instance_usd)
+    text = explanation(word, points, limits, cells, instance_usd)
     return Verdict(word, amount, *savings, limited, points, limits, text)
 
 
@@ -129,21 +130,25 @@ def _limit(
     before: dict[Architecture, Evaluation | None] = {a: cells[a, True].best for a in ARCHITECTURES}
     after: dict[Architecture, Evaluation | None] = {**before, **found}
     cheapest_before, cheapest_after = _cheapest(before), _cheapest(after)
-    changed = _structure(cheapest_before) != _structure(cheapest_after)
-    combination = _structure(before["disaggregated"]) != _structure(after["disaggregated"])
+    changed = _moved(cheapest_before, cheapest_after)
+    combination = _moved(before["disaggregated"], after["disaggregated"])
     shown = after["disaggregated"] if combination or cheapest_after is None else cheapest_after
     becomes = _describe(shown) if (changed or combination) and shown is not None else "the same structure"
     usd = shown.usd_per_hour if shown is not None else None
     return Limit(kind, label, usd, changed or combination, becomes)
 
 
+def _moved(before: Evaluation | None, after: Evaluation | None) -> bool:
+    """Whether a relaxation led to another structure that is really cheaper: among ties nothing decides."""
+    if before is None or after is None:
+        return before is not after
+    cheaper = after.usd_per_hour < before.usd_per_hour * (1 - TIE)
+    return cheaper and before.decision.structure() != after.decision.structure()
+
+
 def _cheapest(plans: Mapping[Architecture, Evaluation | None]) -> Evaluation | None:
     have = [p for p in plans.values() if p is not None]
     return min(have, key=lambda p: p.usd_per_hour, default=None)
-
-
-def _structure(plan: Evaluation | None) -> tuple[object, ...] | None:
-    return None if plan is None else plan.decision.structure()
 
 
 def _describe(plan: Evaluation) -> str:

@@ -161,8 +161,8 @@ class Certificate:
 
     @property
     def proven(self) -> bool:
-        """True when the gap is within its target."""
-        return self.relative_gap <= self.target_gap
+        """True when the gap is within its target, or within what the solver's own tolerance can tell (1e-6)."""
+        return self.relative_gap <= max(self.target_gap, 1e-6)
 
 
 @dataclass(frozen=True)

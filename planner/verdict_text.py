@@ -7,11 +7,16 @@ from collections.abc import Mapping
 from planner.cells import CellResult
 from planner.plan import Architecture, Limit, LoadPoint
 
+CELLS: tuple[tuple[Architecture, bool], ...] = (
+    ("colocated", False),
+    ("disaggregated", True),
+    ("disaggregated", False),
+    ("colocated", True),
+)
+
 
 def explanation(
     word: str,
-    amount: float,
-    savings: tuple[float, float, float],
     points: tuple[LoadPoint, ...],
     limits: tuple[Limit, ...],
     cells: Mapping[tuple[Architecture, bool], CellResult],
@@ -21,17 +26,19 @@ def explanation(
 
     Args:
         word: the verdict.
-        amount: interaction in dollars per hour.
-        savings: of both, of disaggregation alone, of tiers alone.
         points: the interaction at other loads.
         limits: what the relaxations changed.
         cells: the solved cells.
         instance_usd: price of one prefill instance of the combined plan in dollars per hour.
     """
-    both, apart_d, apart_t = savings
+    base, both, apart_d, apart_t = (round(cells[key].proof.cost, 2) for key in CELLS)
+    both, apart_d, apart_t = base - both, base - apart_d, base - apart_t  # of the costs as shown, so that they add up
+    amount = both - apart_d - apart_t
+    if max(abs(both), abs(apart_d), abs(apart_t)) < 0.005:
+        return "Neither disaggregation nor tiers save anything here, alone or together: inconclusive."
     parts = [
-        f"Together disaggregation and tiers save ${both:,.2f}/h against colocated without tiers; apart, "
-        f"disaggregation saves ${apart_d:,.2f}/h and tiers ${apart_t:,.2f}/h."
+        f"Together disaggregation and tiers save {_usd(both)}/h against colocated without tiers; apart, "
+        f"disaggregation saves {_usd(apart_d)}/h and tiers {_usd(apart_t)}/h."
     ]
     if word == "inconclusive":
         parts.append(_why_inconclusive(amount, points, instance_usd))
@@ -54,7 +61,11 @@ def _why_inconclusive(amount: float, points: tuple[LoadPoint, ...], instance_usd
 
 def _signed(point: LoadPoint) -> str:
     usd = point.interaction_usd_per_hour
-    return "no plan" if usd is None else f"{'−' if usd < 0 else '+'}${abs(usd):,.2f}/h"
+    return "no plan" if usd is None else f"{'+' if usd > 0 else ''}{_usd(usd)}/h"
+
+
+def _usd(amount: float) -> str:
+    return f"{'−' if amount <= -0.005 else ''}${abs(amount):,.2f}"
 
 
 def _role_changes(cells: Mapping[tuple[Architecture, bool], CellResult], limits: tuple[Limit, ...]) -> list[str]:

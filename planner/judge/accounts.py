@@ -7,6 +7,7 @@ from planner.judge.roles import why_role
 from planner.judge.state import State, read_flow, written
 from planner.physics import cost
 from planner.plan import CostLine, Pool, TierUse
+from planner.scenario import catalog
 
 
 def costs(state: State, prefill: Pool, decode_pool: Pool | None) -> tuple[CostLine, ...]:
@@ -90,6 +91,8 @@ def binding(state: State, prefill: Pool, decode_pool: Pool | None, tpot: float, 
     }
     pool = decode_pool or prefill
     ratios["decode_slots"] = (pool.slots_needed or 0.0) / (pool.instances * (pool.batch or 1))
+    if _transfer_binds(state, prefill, decode_pool):
+        ratios["transfer_bandwidth"] = 1.0
     for t, tier in enumerate(system.tiers):
         capacity = sum(decision.capacity_bytes[t])
         if decision.roles[t] == "unused" or capacity <= 0:
@@ -105,6 +108,16 @@ def binding(state: State, prefill: Pool, decode_pool: Pool | None, tpot: float, 
         if decision.hits[t + 1] and max(decision.hits[t + 1]) >= max(law.top for law in state.laws) * (1 - 1e-6):
             ratios["hit_ceiling"] = 1.0
     return tuple(sorted((r for r, v in ratios.items() if v >= 0.999), key=lambda r: -ratios[r]))
+
+
+def _transfer_binds(state: State, prefill: Pool, decode_pool: Pool | None) -> bool:
+    """Whether one instance fewer in either pool would leave too few nodes for the KV that crosses between them."""
+    per_node = state.system.scenario.deployment.transfer.gb_per_s_per_node
+    if decode_pool is None or per_node is None:
+        return False
+    needed = state.system.prompt_bytes_per_s / (state.system.read_utilization * per_node * 1e9)
+    one_less = (p.nodes - p.gpus_per_instance / state.system.gpus_per_node for p in (prefill, decode_pool))
+    return min(one_less) < needed * (1 - 1e-9)
 
 
 def notes(state: State) -> tuple[str, ...]:
@@ -123,4 +136,20 @@ def notes(state: State) -> tuple[str, ...]:
     notes += [n for n in decoder.timing.notes if n not in notes]
     if not all(decoder.timing.decode_in_grid(batch, k.decode_context) for k in system.classes):
         notes.append("decode step lies outside the timing grid: continued linearly in tokens from its last interval")
-    return tuple(notes)
+    return (*notes, *_unlimited_writes(state))
+
+
+def _unlimited_writes(state: State) -> list[str]:
+    """Tiers that wear out, used without a stated endurance: how often a day the plan would write each."""
+    out = []
+    for t, tier in enumerate(state.system.tiers):
+        capacity, usual = sum(state.decision.capacity_bytes[t]), catalog.usual_endurance(tier.name)
+        if usual is None or tier.dwpd is not None or capacity <= 0 or state.decision.roles[t] == "unused":
+            continue
+        daily = written(state) * DAY_S / capacity
+        if daily > usual[0]:
+            out.append(
+                f"{tier.name}: fresh KV would write it {daily:,.3g} times a day, and the scenario states no endurance "
+                f"(tiers[{t}].dwpd); {usual[0]:g} is usual: {usual[1]}"
+            )
+    return out

@@ -22,12 +22,16 @@ def why_role(state: State, tier: int, fetch_s: float, room_s: float) -> str:
         staging = sum(state.staging[tier])
         only = staging > 0 and sum(state.marginal[tier]) < 1e-6
         return f"synchronous: {against}" + ("; holds only what is staged for prefetch" if only else "")
+    if role == "prefetch" and "sync" not in spec.roles:
+        return f"prefetch, as the scenario allows (tiers[{tier}].roles); {against}"
     if role == "prefetch":
         if fetch_s > room_s:
             return f"cannot be synchronous: {against}"
         return f"could be synchronous ({against}), but prefetch leaves the queue more time"
     if not spec.roles:
         return "the scenario allows it no role"
+    if sum(state.system.reuse_bytes_per_s) <= 0:
+        return "nothing to hold: no prompt repeats an earlier one (reusable_tokens)"
     blocked = _cannot_take_writes(state, tier)
     if blocked:
         return blocked

@@ -186,8 +186,8 @@ def _staging(system: System, answer: Answer, hits: tuple[tuple[float, ...], ...]
 
 def without_idle_tiers(decision: Decision) -> Decision:
     """Tiers that hold nothing are unused: the same plan with fewer tiers."""
-    roles = list(decision.roles)
-    for t, capacity in enumerate(decision.capacity_bytes):
-        if roles[t] != "unused" and sum(capacity) <= 1.0:
-            roles[t] = "unused"
-    return replace(decision, roles=tuple(roles))
+    roles, capacity = list(decision.roles), list(decision.capacity_bytes)
+    for t, held in enumerate(decision.capacity_bytes):
+        if sum(held) <= 1.0:
+            roles[t], capacity[t] = "unused", (0.0,) * len(held)
+    return replace(decision, roles=tuple(roles), capacity_bytes=tuple(capacity))

@@ -61,7 +61,11 @@ def _verdict(plan_set: PlanSet, found: Verdict) -> list[str]:
     """The verdict, how firm it is, and the re-solves that name the limit."""
     lines = paragraph(verdict_sentence(plan_set))
     if found.points:
-        lines += paragraph("interaction by load: " + joined(_point(point) for point in found.points), hang=2)
+        lines += paragraph(
+            "interaction by load: "
+            + joined(_point(point) for point in found.points if point.fractional or point.load_factor != 1),
+            hang=2,
+        )
     for limit in found.limits:
         cost = f" ({usd(limit.usd_per_hour)}/h)" if limit.usd_per_hour is not None else ""
         became = f"{safe(limit.relaxation, 120)}: {safe(limit.becomes, 200)}{cost}"

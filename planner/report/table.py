@@ -18,6 +18,7 @@ from planner.report.grid import paragraph
 
 Tone = Literal["plain", "title", "answer", "heading", "quiet"]
 _ANSI: dict[Tone, str] = {"title": "1", "answer": "1;32", "heading": "1;36", "quiet": "2"}
+OPTIMAL_GAP = 1e-4  # a wider gap may be what was asked for, but is not called optimal
 _BAR_COLOURS = {"░": "33", "▒": "35", "▓": "34", "█": "31"}
 
 
@@ -59,6 +60,8 @@ def certificate_line(certificate: Certificate | None, seconds: float = 0.0) -> s
     rounds = f"{certificate.rounds} round{'s' if certificate.rounds != 1 else ''}"
     effort = f"({rounds}, {seconds_text(max(seconds, certificate.seconds))})"
     checked = joined([f"verified by {', '.join(certificate.verified_by)}" if certificate.verified_by else ""])
+    if certificate.proven and certificate.relative_gap > OPTIMAL_GAP:
+        return joined([f"within {gap} of the best possible, as asked for {effort}", checked])
     if certificate.proven:
         return joined([f"optimal: proven within {gap} {effort}", checked])
     return joined([f"not proven optimal: at most {gap} above the best possible {effort}", checked])

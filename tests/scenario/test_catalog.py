@@ -142,10 +142,12 @@ def test_nvl_islands_are_four_gpus_wide() -> None:
     assert catalog.hardware("h200-sxm")["nvlink_domain_gpus"] == 8
 
 
-def test_default_tiers_are_valid_and_state_no_optional_limit() -> None:
+def test_default_tiers_are_valid_and_drives_wear_out() -> None:
     for fields in catalog.default_tiers():
         tier = TierSpec(**{**fields, "roles": tuple(fields["roles"])})
-        assert (tier.step_gb, tier.write_gb_per_s_per_node, tier.dwpd) == (None, None, None)
+        assert (tier.step_gb, tier.write_gb_per_s_per_node) == (None, None)
+        assert tier.dwpd == {"dram": None, "nvme": 1}[tier.name]
+        assert "dwpd" not in catalog.tier_defaults(tier.name)
         assert tier.usd_per_gb_hour == catalog.price(f"{tier.name}_owned")
     assert catalog.tier_defaults("tape") == {}
 

@@ -10,7 +10,7 @@ from planner.plan import Evaluation, PlanSet
 from planner.scenario import load, replace
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
-NAMES = ("agent", "chat", "cloud", "deepseek", "paper", "rag", "steady")
+NAMES = ("agent", "chat", "cloud", "conversation", "deepseek", "paper", "rag", "steady")
 
 
 @cache

@@ -73,13 +73,23 @@ def default_tiers() -> list[dict[str, Any]]:
     >>> [tier["name"] for tier in default_tiers()]
     ['dram', 'nvme']
     """
-    return [{"name": name, **tier_defaults(name)} for name in _read("tiers.yaml")["tiers"]]
+    limits = _read("tiers.yaml")["limits"]
+    return [
+        {"name": name, **tier_defaults(name), **_plain(limits.get(name, {}))} for name in _read("tiers.yaml")["tiers"]
+    ]
+
+
+def usual_endurance(name: str) -> tuple[float, str] | None:
+    """Return ``(drive writes per day, source)`` that are usual for a tier, or None where writes do not wear it out."""
+    found = _read("tiers.yaml")["limits"].get(name, {}).get("dwpd")
+    return (float(found["value"]), str(found["source"])) if found else None
 
 
 def tier_defaults(name: str) -> dict[str, Any]:
     """Return the default fields of a tier, ``{}`` for a name the catalog does not know.
 
-    Optional limits (drive size, write bandwidth, endurance) are never among them: they bind only where they are stated.
+    Optional limits (drive size, write bandwidth, endurance) are not among them: in a listed tier they bind only where
+    they are stated.
     """
     return cast("dict[str, Any]", _plain(_read("tiers.yaml")["tiers"].get(name, {})))
 
