@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from planner.physics import queueing
+from planner.physics.correction import first_token_s
 from planner.physics.system import ClassLoad, Service, System
 from planner.physics.timing import EngineConfig
 from planner.plan import Evaluation
@@ -100,8 +101,9 @@ def path_steps(system: System, found: Evaluation) -> Iterator[Step]:
             )
             formula = "latency + P·κ / min(g · per_gpu, per_node · max(1, g / gpus_per_node))"
             yield Step(f"fetch from {tier.name}, {path.class_name}", formula, numbers, path.fetch_s, "s")
-    if found.decision.architecture == "disaggregated":
-        yield from (_transfer(system, k, config, found) for k in system.classes)
+    apart = found.decision.architecture == "disaggregated"
+    if apart or first_token_s(config.timing, 1.0) > 0:
+        yield from (_transfer(k, config, found, system if apart else None) for k in system.classes)
     for path in used:
         parts = (path.queue_s, path.fetch_s, path.prefill_s, path.transfer_s)
         numbers = total([plain(part) for part in parts if part > 0])
@@ -111,14 +113,21 @@ def path_steps(system: System, found: Evaluation) -> Iterator[Step]:
         )  # fmt: skip
 
 
-def _transfer(system: System, k: ClassLoad, config: EngineConfig, found: Evaluation) -> Step:
-    spec = system.scenario.deployment.transfer
-    numbers = (
-        f"{plain(spec.latency_ms / 1e3)} + (1 - {plain(spec.overlap)}) · {plain(k.prompt * system.kv_per_token / GB)}"
-        f" / ({config.gpus} · {plain(spec.gb_per_s_per_gpu)})"
-    )
+def _transfer(k: ClassLoad, config: EngineConfig, found: Evaluation, apart: System | None) -> Step:
+    """KV transfer between the pools, and the engine's latency outside the GPU where a correction states one."""
     value = next(path.transfer_s for path in found.paths if path.class_name == k.name)
-    return Step(f"transfer, {k.name}", "latency + (1 - overlap) · L·κ / (g · per_gpu)", numbers, value, "s")
+    outside = first_token_s(config.timing, k.prompt, apart is not None)
+    numbers, formula = plain(outside) if outside > 0 else "", "first token outside the GPU" if outside > 0 else ""
+    if apart is not None:
+        spec, kv = apart.scenario.deployment.transfer, k.prompt * apart.kv_per_token / GB
+        moved = (
+            f"{plain(spec.latency_ms / 1e3)} + (1 - {plain(spec.overlap)}) · {plain(kv)}"
+            f" / ({config.gpus} · {plain(spec.gb_per_s_per_gpu)})"
+        )
+        numbers = f"{numbers} + {moved}" if numbers else moved
+        form = "latency + (1 - overlap) · L·κ / (g · per_gpu)"
+        formula = f"{formula} + {form}" if formula else form
+    return Step(f"transfer, {k.name}", formula, numbers, value, "s")
 
 
 def decode_steps(system: System, found: Evaluation) -> Iterator[Step]:

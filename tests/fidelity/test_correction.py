@@ -11,6 +11,7 @@ from planner.optimize import solve_scenario
 from planner.physics.correction import CorrectedTiming, corrected, half_width, upper_ratio
 from planner.physics.system import System
 from planner.physics.timing import engine_configs
+from planner.report.derivation_time import path_steps
 from planner.scenario import Scenario, loads, replace
 from planner.scenario.catalog.corrections import LEVELS, Correction, corrections, find, spreads
 
@@ -118,6 +119,14 @@ def test_first_token_latency_is_in_the_path_and_not_in_the_load() -> None:
     outside = with_it.service(with_it.config_by_name[name], 16).transfer[0]
     assert outside > 0
     assert without.service(without.config_by_name[name], 16).transfer[0] == 0
+
+
+def test_derivation_shows_the_first_tokens_latency() -> None:
+    system = System(scenario())
+    plan = solve_scenario(system.scenario, with_verdict=False).plans[0].evaluation
+    step = next(s for s in path_steps(system, plan) if s.name.startswith("transfer"))
+    assert "first token outside the GPU" in step.formula
+    assert step.value >= system.configs[0].timing.first_token_s(2000) > 0
 
 
 def test_sglang_mla_table_gives_way_to_the_roofline() -> None:
