@@ -143,6 +143,7 @@ _MEANINGS = {
     "prefill_utilization": "prefill is as busy as engine.max_utilization allows",
     "tpot": "a decode step takes the whole TPOT",
     "decode_slots": "every decode slot is needed",
+    "transfer_bandwidth": "with one instance fewer, the nodes could not carry the KV between the pools",
     "hit_ceiling": "the hit rate is at its ceiling: more cache adds nothing",
 }
 _TIER_MEANINGS = {
