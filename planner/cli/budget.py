@@ -13,6 +13,7 @@ from planner.cli.study import FormatOption, OutputOption, QuietOption, VerboseOp
 
 if TYPE_CHECKING:
     from planner.scenario import Scenario
+    from planner.study.columns import Service
 
 
 def budget(
@@ -61,7 +62,7 @@ def budget(
     names = _names(loaded)
     worth, factors = _by_name(weights, names, "--weights"), _by_name(load_, names, "--load")
     shares = tuple(_number(part, "--levels") for part in levels.split(","))
-    services = []
+    services: list[Service] = []
     with session.progress() as progress, session.interruptible() as stop:
         for scenario, name in zip(loaded, names, strict=True):
             if progress:

@@ -16,11 +16,15 @@ DIFFERS = 4
 def compare(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Scenarios (YAML) or plan files (JSON), two or more.", metavar="FILE...", show_default=False),
+        typer.Argument(
+            help="Scenarios (YAML) or plan files (JSON), two or more.", metavar="FILE...", show_default=False
+        ),
     ],
     verdict: Annotated[
         bool | None,
-        typer.Option("--verdict/--no-verdict", help="Does combining pay? Default: with three or more.", show_default=False),
+        typer.Option(
+            "--verdict/--no-verdict", help="Does combining pay? Default: with three or more.", show_default=False
+        ),
     ] = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="End with 4 where a plan differs from the first.")
@@ -32,8 +36,8 @@ def compare(
 ) -> int:
     """Inputs that differ, outcomes that differ, and why: each input alone, the bill, the rule that became binding.
 
-    Exit codes: 0 compared, 1 one of them has no plan, 2 bad input, 4 plans differ (--exit-code): another structure, or a
-    capacity by more than 2 %.
+    Exit codes: 0 compared, 1 one of them has no plan, 2 bad input, 4 plans differ (--exit-code): another
+    structure, or a capacity by more than 2 %.
     """
     gc.disable()
     from planner.cli.session import INFEASIBLE, Session

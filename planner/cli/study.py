@@ -30,9 +30,7 @@ OutputOption = Annotated[
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Tracebacks.")]
-ScenarioArgument = Annotated[
-    Path, typer.Argument(help="Scenario file (YAML).", metavar="SCENARIO", show_default=False)
-]
+ScenarioArgument = Annotated[Path, typer.Argument(help="Scenario file (YAML).", metavar="SCENARIO", show_default=False)]
 
 
 def wanted_format(format_: StudyFormat | None, output: Path | None) -> StudyFormat:

@@ -18,7 +18,9 @@ def sweep(
     scenario: ScenarioArgument,
     set_: Annotated[
         list[str],
-        typer.Option("--set", help="KEY=LOW:HIGH:STEP, KEY=A,B,C, or KEY=LOW:HIGH with --sample.", metavar="KEY=VALUES"),
+        typer.Option(
+            "--set", help="KEY=LOW:HIGH:STEP, KEY=A,B,C, or KEY=LOW:HIGH with --sample.", metavar="KEY=VALUES"
+        ),
     ],
     sample: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, help="N points of a Latin hypercube.", metavar="N")

@@ -44,7 +44,17 @@ def _summary(found: BreakEvens) -> list[str]:
         ]
         for r in found.rows
     ]  # fmt: skip
-    titles = ["tier", "a hit saves", "β", "closed form", "on the curve", "plan", "next TB, $/h", "KV stays", "at optimum"]
+    titles = [
+        "tier",
+        "a hit saves",
+        "β",
+        "closed form",
+        "on the curve",
+        "plan",
+        "next TB, $/h",
+        "KV stays",
+        "at optimum",
+    ]
     return table(titles, rows, tuple(range(1, len(titles))), (0,))
 
 

@@ -22,14 +22,17 @@ def to_table(found: Budget) -> str:
     """Who gets what, what it takes of each limit, what more would buy, who is cut first."""
     choice = found.choice
     value = percent(choice.value / found.most_value, 1) if found.most_value else ABSENT
-    head = f"{len(found.services)} services · {usd(choice.usd_per_hour * HOURS_PER_MONTH, 0)} a month · {value} of the value served"
+    month = usd(choice.usd_per_hour * HOURS_PER_MONTH, 0)
+    head = f"{len(found.services)} services · {month} a month · {value} of the value served"
     return titled(head, _services(found), _limits(found), _more(found), _cuts(found))
 
 
 def _services(found: Budget) -> list[str]:
     rows = [_cells(s, c) for s, c in zip(found.services, found.choice.columns, strict=True)]
     month = found.choice.usd_per_hour * HOURS_PER_MONTH
-    rows.append(["total", "", number(month, 0), number(found.choice.uses("gpus")), significant(found.choice.value), "", ""])
+    rows.append(
+        ["total", "", number(month, 0), number(found.choice.uses("gpus")), significant(found.choice.value), "", ""]
+    )
     titles = ["service", "served", "$ a month", "GPUs", "value", "plan", "tiers"]
     return table(titles, rows, (1, 2, 3, 4), (0, 5, 6))
 
@@ -69,7 +72,11 @@ def _amount(resource: str, amount: float) -> str:
 def _more(found: Budget) -> list[str]:
     lines = []
     for more in found.more:
-        gained = "nothing" if more.value <= 1e-9 else f"{significant(more.value)} Mtok/h of value ({', '.join(more.changes)})"
+        gained = (
+            "nothing"
+            if more.value <= 1e-9
+            else f"{significant(more.value)} Mtok/h of value ({', '.join(more.changes)})"
+        )
         if more.value > 1e-9 and more.resource == "usd":
             gained += f", {significant(more.value / more.step)} a dollar"
         lines += paragraph(f"The next {_amount(more.resource, more.step)} would buy {gained}", hang=2)
@@ -89,7 +96,10 @@ def _cuts(found: Budget) -> list[str]:
     titles = ["cut", "served", "below", "value lost", "frees", "value per unit freed"]
     unit = {"usd": "$/h", "gpus": "GPU"}.get(found.tightened, "GB")
     titles[-1] = f"lost per {unit}"
-    return ["  Who is cut next as the first limit tightens, what it loses and what it frees", *table(titles, rows, (1, 2, 3, 4, 5), (0,))]
+    return [
+        "  Who is cut next as the first limit tightens, what it loses and what it frees",
+        *table(titles, rows, (1, 2, 3, 4, 5), (0,)),
+    ]
 
 
 def _ratio(lost: float, freed: float) -> str:

@@ -9,7 +9,7 @@ from planner.report.data import SCHEMA_VERSION
 from planner.report.format import ABSENT, number, percent, safe, significant, usd, usd_per_mtok
 from planner.report.grid import paragraph
 from planner.report.sections import pool
-from planner.report.study_common import csv_text, plan_row, table, tiers_text, titled
+from planner.report.study_common import csv_text, plan_row, table, titled
 
 if TYPE_CHECKING:
     from planner.study.compare import Comparison, InputDifference, Outcome, Side
@@ -79,7 +79,9 @@ def _why(outcome: Outcome, inputs: tuple[InputDifference, ...]) -> list[str]:
         return ["  One of them has no plan."]
     lines = ["  Outcomes"]
     lines += paragraph(f"costs {usd(outcome.usd_per_hour, signed=True)}/h", indent=4)
-    lines += paragraph("the same plan" if outcome.same_plan else f"plan: {'; '.join(outcome.structure) or 'another size'}", indent=4)
+    lines += paragraph(
+        "the same plan" if outcome.same_plan else f"plan: {'; '.join(outcome.structure) or 'another size'}", indent=4
+    )
     if outcome.cost_lines:
         item, moved = outcome.cost_lines[0]
         lines += paragraph(f"largest change in the bill: {safe(item, 30)} {usd(moved, signed=True)}/h", indent=4)
@@ -114,7 +116,14 @@ def to_data(found: Comparison) -> Data:
 def _side(side: Side) -> Data:
     reuse = side.scenario.workload.reuse
     row = plan_row(side.plan) if side.plan else {}
-    return {"file": side.file, "service": side.name, "law": reuse.law, "beta": reuse.beta, "verdict": side.verdict, **row}
+    return {
+        "file": side.file,
+        "service": side.name,
+        "law": reuse.law,
+        "beta": reuse.beta,
+        "verdict": side.verdict,
+        **row,
+    }
 
 
 def to_csv(found: Comparison) -> str:

@@ -141,7 +141,9 @@ def _amount(value: float, unit: str) -> str:
 
     if unit == "s":
         return ms(value) if value < 1e6 else "∞"
-    return size(value) + ("/s" if unit.endswith("/s") else "") if unit.startswith("bytes") else f"{quantity(value)} {unit}"
+    return (
+        size(value) + ("/s" if unit.endswith("/s") else "") if unit.startswith("bytes") else f"{quantity(value)} {unit}"
+    )
 
 
 def solves_line(found: Frontier) -> str:

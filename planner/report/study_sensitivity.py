@@ -63,7 +63,9 @@ def _picture(bar: Bar, now: float, widest: float) -> str:
         if end.usd_per_hour is None:
             continue
         length = round(BAR_COLUMNS * (end.usd_per_hour - now) / widest)
-        side = range(BAR_COLUMNS + 1, BAR_COLUMNS + 1 + length) if length > 0 else range(BAR_COLUMNS + length, BAR_COLUMNS)
+        side = (
+            range(BAR_COLUMNS + 1, BAR_COLUMNS + 1 + length) if length > 0 else range(BAR_COLUMNS + length, BAR_COLUMNS)
+        )
         for i in side:
             cells[i] = glyph
     return "".join(cells)
@@ -79,7 +81,9 @@ def _changes(found: Sensitivity) -> list[str]:
     if len(lines) == 1:
         lines = ["  No input changes the plan within its range: only its price."]
     only = [b.knob.label for b in found.bars if b.effect == "price"]
-    return lines + (paragraph(f"Only the price: {', '.join(only)}", hang=4) if only and len(only) < len(found.bars) else [])
+    return lines + (
+        paragraph(f"Only the price: {', '.join(only)}", hang=4) if only and len(only) < len(found.bars) else []
+    )
 
 
 def _keeping(found: Sensitivity) -> list[str]:
@@ -89,7 +93,9 @@ def _keeping(found: Sensitivity) -> list[str]:
             regret = end.regret_usd_per_hour
             if regret is not None and regret < 0.005:
                 continue
-            what = usd(regret) + "/h more than the cheapest" if regret is not None else "breaks " + "; ".join(end.breaks)
+            what = (
+                usd(regret) + "/h more than the cheapest" if regret is not None else "breaks " + "; ".join(end.breaks)
+            )
             if end.plan is None:
                 what += " (no plan keeps it)"
             rows.append([_label(bar), significant(end.value), safe(what, 200)])
@@ -117,7 +123,8 @@ def _bar(bar: Bar) -> Data:
 
 def _end(end: End) -> Data:
     return {
-        "value": end.value, "usd_per_hour": end.usd_per_hour, "changes": list(end.changes), "resized": list(end.resized),
+        "value": end.value, "usd_per_hour": end.usd_per_hour, "changes": list(end.changes),
+        "resized": list(end.resized),
         "keep_usd_per_hour": end.keep_usd_per_hour, "regret_usd_per_hour": end.regret_usd_per_hour,
         "breaks": list(end.breaks), "plan": plan_row(end.plan) if end.plan else None,
     }  # fmt: skip

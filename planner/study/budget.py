@@ -102,7 +102,13 @@ def _more(services: Sequence[Service], limits: Mapping[str, float], now: Choice,
 
 
 def _cuts(
-    services: Sequence[Service], limits: Mapping[str, float], now: Choice, resource: str, gap: float, count: int, until: float
+    services: Sequence[Service],
+    limits: Mapping[str, float],
+    now: Choice,
+    resource: str,
+    gap: float,
+    count: int,
+    until: float,
 ) -> tuple[Cut, ...]:
     """Tighten one limit to just below what is used, again and again, and see who gives way."""
     out: list[Cut] = []

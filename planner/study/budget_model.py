@@ -87,7 +87,7 @@ def choose(
 def _cheapest(
     model: Any, pool: Sequence[Sequence[Column]], chosen: tuple[Column, ...], bound: float, gap: float, deadline: float
 ) -> Choice | None:
-    """The least cost at the value that the model requires; ``chosen`` stands where time does not allow a cheaper one."""
+    """The least cost at the value that the model requires; ``chosen`` stands where time allows no cheaper one."""
     dear = max(sum(max(c.usd_per_hour for c in row) for row in pool), 1e-9)
     costs = [[100 * c.usd_per_hour / dear for c in row] for row in pool]
     try:
@@ -112,7 +112,9 @@ def _model(pool: Sequence[Sequence[Column]], limits: Mapping[str, float]) -> Any
     m = pyo.ConcreteModel(name="budget")
     m.COLUMN = pyo.Set(initialize=[(s, c) for s, row in enumerate(pool) for c in range(len(row))], dimen=2)
     m.use = pyo.Var(m.COLUMN, domain=pyo.Binary)
-    m.one_column = pyo.Constraint(range(len(pool)), rule=lambda m, s: sum(m.use[s, c] for c in range(len(pool[s]))) == 1)
+    m.one_column = pyo.Constraint(
+        range(len(pool)), rule=lambda m, s: sum(m.use[s, c] for c in range(len(pool[s]))) == 1
+    )
     m.within = pyo.ConstraintList()
     for resource, limit in limits.items():
         uses = {(s, c): pool[s][c].uses(resource) for s, c in m.COLUMN}

@@ -36,7 +36,7 @@ class Side:
 
 @dataclass(frozen=True)
 class InputDifference:
-    """A key whose value differs; ``alone_usd_per_hour`` is what changing only this one does to the first file's cost."""
+    """A key whose value differs; ``alone_usd_per_hour`` is what it alone does to the first's cost."""
 
     key: str
     values: tuple[Any, ...]

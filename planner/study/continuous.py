@@ -50,14 +50,18 @@ def continuous_optimum(
         if law.slope(most / 2**k) * gpu_usd_per_hour * gpus_saved >= usd_per_byte_hour:
             unit = most / 2**k
             break
-    m = _model(gpus_without_hits, gpus_saved, gpu_usd_per_hour / scale, usd_per_byte_hour * unit / scale, most / unit, law.top)
+    m = _model(
+        gpus_without_hits, gpus_saved, gpu_usd_per_hour / scale, usd_per_byte_hour * unit / scale, most / unit, law.top
+    )
     for share in (1e-3, 1e-2, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0):
         _tangent(m, law, unit, min(share, most / unit))
     solver = Solver(m, SolverOptions(1e-9))
-    before, bound, rounds = math.inf, -math.inf, 0
-    for rounds in range(1, ROUNDS + 1):
+    before, bound = math.inf, -math.inf
+    rounds = 0
+    while rounds < ROUNDS:
+        rounds += 1
         outcome = solver.solve(60.0)
-        bound = max(bound, outcome.bound * scale)
+        bound = max(bound, outcome.bound * float(scale))
         k = float(m.capacity.value)
         if abs(k - before) <= CLOSE * k:
             break

@@ -41,14 +41,14 @@ def at_full_hits(system: System, decision: Decision) -> Evaluation:
 
 def full_hits(system: System, decision: Decision) -> tuple[tuple[float, ...], ...]:
     """Cumulative hits per level and partition that the capacities and the read bandwidth give."""
-    laws = [
-        system.partition_law(j, decision.architecture, decision.prefill_instances) for j in range(len(system.laws))
-    ]
+    laws = [system.partition_law(j, decision.architecture, decision.prefill_instances) for j in range(len(system.laws))]
     base = [law.hit_rate(b) * SHAVE for law, b in zip(laws, decision.hbm_bytes, strict=True)]
     gains: Rows = [[0.0] * len(laws) for _ in system.tiers]
     for _ in range(ROUNDS):
         before, gains = gains, _gains(system, decision, laws, base, gains)
-        if all(abs(a - b) <= 1e-12 for old, new in zip(before, gains, strict=True) for a, b in zip(old, new, strict=True)):
+        if all(
+            abs(a - b) <= 1e-12 for old, new in zip(before, gains, strict=True) for a, b in zip(old, new, strict=True)
+        ):
             break
     levels = [base]
     for row in _within_bandwidth(system, decision, gains):

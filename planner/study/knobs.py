@@ -1,14 +1,15 @@
 """The inputs that a sensitivity study moves, each with its range and its way of moving.
 
-A range is stated by the user or a default: what such an input is usually uncertain by. Timing has no key of its own: its
-error scales every prefill or decode time.
+A range is stated by the user or a default: what such an input is usually uncertain by. Timing has no key of its own:
+its error scales every prefill or decode time.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace as with_fields
+from dataclasses import dataclass
+from dataclasses import replace as with_fields
 from typing import Any
 
 from planner.errors import Diagnostic, InputError

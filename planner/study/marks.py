@@ -94,5 +94,3 @@ def _turn(x: float, pays: bool, before: tuple[float, bool] | None, only: bool) -
     else:
         text = "only colocated is left" if only else "disaggregation stops paying"
     return Mark("disaggregation", before[0] if before else None, x, "cheapest", text)
-
-

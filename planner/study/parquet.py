@@ -43,4 +43,8 @@ def _column(values: list[Any]) -> list[Any]:
     kinds = {type(v) for v in values if v is not None}
     if kinds <= {int, float} and float in kinds:
         return [None if v is None else float(v) for v in values]
-    return values if len(kinds) <= 1 and not kinds & {list, tuple, dict} else [None if v is None else str(v) for v in values]
+    return (
+        values
+        if len(kinds) <= 1 and not kinds & {list, tuple, dict}
+        else [None if v is None else str(v) for v in values]
+    )

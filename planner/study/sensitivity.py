@@ -105,14 +105,10 @@ def sensitivity(
         except InputError as error:  # an end that the schema forbids
             skipped.append(f"{knob.label}: {error.diagnostics[0].message}")
     bars.sort(key=lambda b: -b.spread)
-    return Sensitivity(
-        scenario.name, headline(system), now, tuple(bars), time.perf_counter() - started, tuple(skipped)
-    )
+    return Sensitivity(scenario.name, headline(system), now, tuple(bars), time.perf_counter() - started, tuple(skipped))
 
 
-def _end(
-    system: System, knob: Knob, value: float, now: Evaluation, today: Evaluation, settings: SolveSettings
-) -> End:
+def _end(system: System, knob: Knob, value: float, now: Evaluation, today: Evaluation, settings: SolveSettings) -> End:
     there = knob.move(system, value)
     best = cheapest(there, settings).plan
     keep = kept(there, today.decision)

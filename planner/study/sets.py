@@ -1,7 +1,7 @@
 """``--set KEY=VALUES``: which scenario values a sweep varies, as a grid or as a Latin hypercube.
 
-``400:2000:50`` is a range with a step, ``0.2,0.4`` a list, ``400:2000`` a range to sample from; a factor such as ``x2`` is
-relative to the scenario's own value. Tiers and classes may be named: ``tiers[dram].usd_per_gb_hour``.
+``400:2000:50`` is a range with a step, ``0.2,0.4`` a list, ``400:2000`` a range to sample from; a factor such as ``x2``
+is relative to the scenario's own value. Tiers and classes may be named: ``tiers[dram].usd_per_gb_hour``.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def dask_cluster(address: str) -> Runner:
 
         with contextlib.closing(client):
             futures = client.map(solved, list(work), pure=False, retries=RETRIES)
-            for future in as_completed(futures):
+            for future in as_completed(futures, loop=client.loop):
                 yield future.result()
                 future.release()
 

@@ -1,4 +1,4 @@
-"""Scenarios of the repository, a command line that runs in process, and a folder of its own for every test."""
+"""Scenarios of their own, a command line that runs in process, and a folder of its own for every test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from planner.cli import run
 from planner.scenario import Scenario, load
 
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SCENARIOS = Path(__file__).parent / "scenarios"  # copies: the packaged ones move with the catalog
 
 
 class Outcome(NamedTuple):

@@ -12,25 +12,11 @@ import pytest
 from planner.cells import SolveSettings
 from planner.physics.system import System
 from planner.scenario import replace
+from planner.study.bench import random_services
 from planner.study.budget import budget
 from planner.study.budget_model import choose
-from planner.study.columns import EMPTY, Column, Service, service_of
+from planner.study.columns import EMPTY, service_of
 from planner.study.points import cheapest
-
-
-def random_services(seed: int, count: int, columns: int) -> list[Service]:
-    source = random.Random(seed)
-    out = []
-    for s in range(count):
-        load = source.uniform(1, 100)
-        rows = [EMPTY]
-        for c in range(columns):
-            level = (1.0, 0.75, 0.5, 0.25)[c % 4]
-            usd = level * load * source.uniform(0.5, 1.5)
-            sizes = (("dram", source.uniform(0, 5000) * level), ("nvme", source.uniform(0, 40000) * level))
-            rows.append(Column(level, usd, round(usd / 2) + 1, sizes, load * level))
-        out.append(Service(f"s{s}", 1.0, load, tuple(rows)))
-    return out
 
 
 def exhaustive(services, limits, serve_all=False):
@@ -46,7 +32,7 @@ def exhaustive(services, limits, serve_all=False):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_equals_trying_everything(seed):
-    services = random_services(seed, 4, 5)
+    services = random_services(4, 5, seed)
     full = sum(max(c.usd_per_hour for c in s.columns) for s in services)
     source = random.Random(seed + 100)
     for limits in (
@@ -64,7 +50,7 @@ def test_equals_trying_everything(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_serving_all_at_least_cost(seed):
-    services = random_services(seed, 4, 6)
+    services = random_services(4, 6, seed)
     limits = {"gpus": 120.0}
     true, found = exhaustive(services, limits, serve_all=True), choose(services, limits, serve_all=True)
     if true is None:
@@ -75,7 +61,7 @@ def test_serving_all_at_least_cost(seed):
 
 @pytest.mark.parametrize("resource", ["usd", "gpus", "dram", "nvme"])
 def test_more_of_any_limit_is_never_worse(resource):
-    services = random_services(7, 8, 8)
+    services = random_services(8, 8, 7)
     top = sum(max(c.uses(resource) for c in s.columns) for s in services)
     before = -1.0
     for share in (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.8, 1.0):
@@ -86,7 +72,7 @@ def test_more_of_any_limit_is_never_worse(resource):
 
 
 def test_a_hundred_services_in_ten_seconds():
-    services = random_services(3, 100, 20)
+    services = random_services(100, 20, 3)
     full = sum(max(c.usd_per_hour for c in s.columns) for s in services)
     started = time.perf_counter()
     found = choose(services, {"usd": 0.4 * full, "gpus": 0.18 * full, "dram": 1.2e5, "nvme": 1e6}, gap=1e-4)

@@ -39,14 +39,15 @@ def test_settings(scenario):
     assert parse_setting("workload.classes[long].share=0.3", chat).key == "workload.classes[1].share"
     assert parse_setting("deployment.max_gpus=8:24:8", chat).values == (8, 16, 24)
     assert parse_setting("deployment.colocated_routing=random,affinity", chat).values == ("random", "affinity")
-    assert parse_setting("deployment.architectures=[\"colocated\"]", chat).values == (["colocated"],)
+    assert parse_setting('deployment.architectures=["colocated"]', chat).values == (["colocated"],)
     assert parse_setting("slo.ttft_ms=x0.5:x2", chat).is_range
 
 
 @pytest.mark.parametrize(
     "text",
     ["slo.ttft=5", "slo.ttft_ms", "slo.ttft_ms=", "slo.ttft_ms=a", "slo.ttft_ms=9:3:1", "slo.ttft_ms=1:2:0",
-     "tiers[disk].dwpd=1", "slo.ttft_ms=1:2:3:4", "slo.ttft_ms=nan", "deployment.transfer.prefill_tp_at_most_decode_tp=2"],
+     "tiers[disk].dwpd=1", "slo.ttft_ms=1:2:3:4", "slo.ttft_ms=nan",
+     "deployment.transfer.prefill_tp_at_most_decode_tp=2"],
 )  # fmt: skip
 def test_bad_settings(text, scenario):
     with pytest.raises(InputError):
@@ -181,7 +182,7 @@ def main():
     dask.config.set({"distributed.scheduler.allowed-failures": 10})
     from distributed import LocalCluster
     scenario, folder = load(sys.argv[1]), Path(sys.argv[2])
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster:
         sets = ["slo.ttft_ms=1500:2480:20", "prices.gpu_usd_per_hour=x1,x1.5,x2,x3"]
         points = list(grid([parse_setting(t, scenario) for t in sets]))
         done, killed = [], []
@@ -191,7 +192,8 @@ def main():
                 worker = next(iter(cluster.workers.values()))
                 killed.append(worker.process.pid if hasattr(worker, "process") else worker.pid)
                 os.kill(killed[0], signal.SIGKILL)
-        found = sweep(scenario, points, cache=Cache(folder), runner=dask_cluster(cluster.scheduler_address), progress=progress)
+        runner = dask_cluster(cluster.scheduler_address)
+        found = sweep(scenario, points, cache=Cache(folder), runner=runner, progress=progress)
         print(json.dumps({"killed": killed, "rows": found.rows, "points": len(points), "complete": found.complete,
                           "solved": found.solved, "carried": found.carried}))
 
