@@ -28,10 +28,12 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from planner.benchmark.seeds import SEEDS
+from planner.benchmark.table import Figure
 
 EXIT_CODES = (0, 1, 2, 3, 130)
 HANG_S = 5.0  # more than this is a hang
-SOLVE_S = 2  # time limit given to the solve
+COLLECT_EVERY = 20  # inputs
+SOLVE_S = 0.5  # time limit given to the solve
 NAMES = ["", ".", "..", "../../etc/passwd", "a/b", "a\\b", "-rf", "~", "\x1b[31mr", "\u202er", "<b>x</b>", "n" * 300]
 WORDS = [
     *NAMES, "no", "off", "1e3", "12 TB", "95%", "roofline", "vllm-0.31", "h200-sxm", "mla", "gqa", "hill", "power",
@@ -54,7 +56,9 @@ class Tally:
     failures: list[tuple[str, str]] = field(default_factory=list)
 
 
-def fuzz(count: int, seed: int = 0, tell: Callable[[Tally], None] | None = None) -> Tally:
+def fuzz(
+    count: int, seed: int = 0, tell: Callable[[Tally], None] | None = None, time_limit_s: float = SOLVE_S
+) -> Tally:
     """Run ``count`` mutated scenarios and tally what becomes of them; ``tell`` is called after each."""
     tally = Tally()
 
@@ -63,10 +67,12 @@ def fuzz(count: int, seed: int = 0, tell: Callable[[Tally], None] | None = None)
         max_examples=count, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
-    @given(texts(), commands())
+    @given(texts(), commands(time_limit_s))
     def each(text: str, command: tuple[str, ...]) -> None:
         found = outcome(text, command)
         tally.inputs += 1
+        if tally.inputs % COLLECT_EVERY == 0:
+            gc.collect()
         tally.by_code[found.code] = tally.by_code.get(found.code, 0) + 1
         tally.slowest_s = max(tally.slowest_s, found.seconds)
         tally.failures += [(what, text) for what in found.complaints]
@@ -75,6 +81,17 @@ def fuzz(count: int, seed: int = 0, tell: Callable[[Tally], None] | None = None)
 
     each()
     return tally
+
+
+def figures(count: int) -> Iterator[Figure]:
+    """The fuzz run as figures."""
+    tally = fuzz(count)
+    group = f"Mutated scenarios through the command line ({tally.inputs:,} inputs)"
+    for code, inputs in sorted(tally.by_code.items()):
+        yield Figure(group, f"exit code {code}", inputs, "")
+    yield Figure(group, "slowest", tally.slowest_s, "s", target=f"≤ {HANG_S:g} s", met=tally.slowest_s <= HANG_S)
+    told = f"failures{': ' + tally.failures[0][0][:60] if tally.failures else ''}"
+    yield Figure(group, told, len(tally.failures), "", target="0", met=not tally.failures)
 
 
 @st.composite
@@ -95,9 +112,9 @@ def texts(draw: st.DrawFn) -> str:
     return text
 
 
-def commands() -> st.SearchStrategy[tuple[str, ...]]:
+def commands(time_limit_s: float) -> st.SearchStrategy[tuple[str, ...]]:
     """Command lines, without the scenario."""
-    limit = ("--time-limit", str(SOLVE_S))
+    limit = ("--time-limit", f"{time_limit_s:g}")
     return st.sampled_from(
         [
             ("solve", *limit, "--no-report"),
@@ -206,16 +223,10 @@ def outcome(text: str, command: tuple[str, ...]) -> Outcome:
             seconds = time.perf_counter() - started
             os.chdir(before)
         written = sorted(str(p.relative_to(folder)) for p in Path(folder).rglob("*") if p.is_file())
-    _collected()
+    gc.unfreeze()  # what a command does for speed before its process ends is undone
+    gc.enable()
     complaints = tuple(_complaints(command, code, seconds, out.getvalue(), err.getvalue(), written))
     return Outcome(code, seconds, complaints)
-
-
-def _collected() -> None:
-    """Undo what a command does for speed before its process ends: garbage is collected again."""
-    gc.unfreeze()
-    gc.enable()
-    gc.collect()
 
 
 @contextlib.contextmanager

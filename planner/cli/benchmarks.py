@@ -12,28 +12,40 @@ if TYPE_CHECKING:
     from planner.benchmark.table import Figure
 
 PARTS = ("start", "memory", "solve", "brute", "scip")
+LONG = ("fuzz",)  # an hour; only where asked for
 
 
 def benchmarks(
-    only: Annotated[list[str] | None, typer.Option(help=f"Parts to run: {', '.join(PARTS)}. Default: all.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help=f"Parts: {', '.join(PARTS)} (the default), fuzz.")] = None,
     count: Annotated[int, typer.Option(help="Random scenarios for brute force and SCIP.", min=1)] = 200,
+    inputs: Annotated[int, typer.Option(help="Mutated scenarios of the fuzz run.", min=1)] = 20_000,
     scenarios: Annotated[Path, typer.Option(help="Folder of scenario files.")] = Path("scenarios"),
 ) -> None:
     """Measure start-up, solve, memory, and agreement with brute force and SCIP, side by side in one run."""
     from planner.benchmark.table import rendered
     from planner.errors import PlannerError
 
-    unknown = set(only or ()) - set(PARTS)
+    unknown = set(only or ()) - {*PARTS, *LONG}
     if unknown:
-        raise PlannerError(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+        raise PlannerError(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(PARTS + LONG)}")
     missed = 0
     for part in only or PARTS:
-        figures = list(_part(part, count, scenarios))
+        figures = list(_part(part, inputs if part == "fuzz" else count, scenarios))
         missed += sum(f.met is False for f in figures)
         typer.echo(rendered(figures) + "\n")
     if missed:
         typer.echo(f"{missed} targets missed", err=True)
         raise typer.Exit(3)
+
+
+def _fuzz(count: int) -> Iterator[Figure]:
+    from planner.errors import PlannerError
+
+    try:
+        from planner.benchmark.fuzz import figures
+    except ModuleNotFoundError as error:
+        raise PlannerError(f"the fuzz run needs {error.name}: pip install {error.name}") from error
+    yield from figures(count)
 
 
 def _part(part: str, count: int, folder: Path) -> Iterator[Figure]:
@@ -55,6 +67,8 @@ def _part(part: str, count: int, folder: Path) -> Iterator[Figure]:
         from planner.benchmark.library import in_process
 
         yield from in_process(files[:3])
+    elif part == "fuzz":
+        yield from _fuzz(count)
     else:
         from planner.benchmark import oracles
 
