@@ -72,14 +72,17 @@ def _amount(resource: str, amount: float) -> str:
 def _more(found: Budget) -> list[str]:
     lines = []
     for more in found.more:
-        gained = (
-            "nothing"
-            if more.value <= 1e-9
-            else f"{significant(more.value)} Mtok/h of value ({', '.join(more.changes)})"
-        )
-        if more.value > 1e-9 and more.resource == "usd":
-            gained += f", {significant(more.value / more.step)} a dollar"
-        lines += paragraph(f"The next {_amount(more.resource, more.step)} would buy {gained}", hang=2)
+        step = _amount(more.resource, more.step)
+        gained = "nothing" if more.value <= 1e-9 else f"{significant(more.value)} of value ({', '.join(more.changes)})"
+        text = f"The next {step} would buy {gained}"
+        if more.raise_by is None:
+            text += "; no more of it buys more"
+        elif more.value <= 1e-9:
+            text += (
+                f"; the next {_amount(more.resource, more.raise_by)} would buy {significant(more.raise_value)} "
+                f"({', '.join(more.raise_changes)})"
+            )
+        lines += paragraph(text, hang=2)
     return lines
 
 
@@ -134,7 +137,8 @@ def to_data(found: Budget) -> Data:
         "limits": {r: {"limit": limit, "used": choice.uses(r)} for r, limit in found.limits},
         "services": [_service(s, c) for s, c in zip(found.services, choice.columns, strict=True)],
         "more": [
-            {"resource": m.resource, "step": m.step, "value": m.value, "usd_per_hour": m.usd_per_hour,
+            {"resource": m.resource, "raise_by": m.raise_by, "raise_value": m.raise_value,
+             "raise_changes": list(m.raise_changes), "step": m.step, "value": m.value, "usd_per_hour": m.usd_per_hour,
              "changes": list(m.changes)} for m in found.more
         ],
         "cuts": [

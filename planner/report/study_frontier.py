@@ -47,14 +47,17 @@ def _prices(found: Frontier) -> list[str]:
     if here is None or found.today is None or axis.smallest_step:
         return []
     x, usd_now = found.today.x, here[1].usd_per_hour
-    rows = []
+    rows: list[list[str]] = []
     for share in (-0.5, -0.2, -0.1, 0.1, 0.2, 0.5):
         step = max(1, round(abs(share) * x / found.step)) * found.step
         there = x + (step if share > 0 else -step)
         if there <= 0 or axis.is_harder(there, found.hardest) or axis.is_harder(found.easiest, there):
             continue
         best = found.best_at(there)
-        label = f"{number(there, _digits(found))} {axis.unit} ({number(there - x, _digits(found))})"
+        sign = "+" if there > x else ""
+        label = f"{number(there, _digits(found))} {axis.unit} ({sign}{number(there - x, _digits(found))})"
+        if rows and rows[-1][0] == label:
+            continue
         if best is None:
             rows.append([label, "impossible", "", "", ""])
             continue

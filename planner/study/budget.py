@@ -6,7 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.study.budget_model import GAP, Choice, choose
+from planner.errors import GaveUpError
+from planner.study.budget_model import GAP, Choice, choose, least_for_more
 from planner.study.columns import Column, Service
 
 HOURS_PER_MONTH = 730.0
@@ -24,6 +25,9 @@ class More:
     value: float  # gained, weighted Mtok an hour
     usd_per_hour: float  # spent more
     changes: tuple[str, ...]
+    raise_by: float | None  # the least of it that buys anything; None where more buys nothing at all
+    raise_value: float  # what that buys
+    raise_changes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -93,12 +97,25 @@ def budget(
 def _more(services: Sequence[Service], limits: Mapping[str, float], now: Choice, resource: str, gap: float) -> More:
     step = STEPS.get(resource, TIER_STEP_GB)
     then = choose(services, {**limits, resource: limits[resource] + step}, gap=gap) or now
-    changes = tuple(
+    changes = _moves(services, now.columns, then.columns)
+    try:
+        higher = least_for_more(services, limits, resource, now.value, time.perf_counter() + NEIGHBOURHOOD_S)
+    except GaveUpError:
+        higher = None
+    by = None if higher is None else max(0.0, sum(c.uses(resource) for c in higher) - limits[resource])
+    gained = 0.0 if higher is None else sum(c.value for c in higher) - now.value
+    raised = () if higher is None else _moves(services, now.columns, higher)
+    value, usd = max(0.0, then.value - now.value), then.usd_per_hour - now.usd_per_hour
+    return More(resource, step, value, usd, changes, by, gained, raised)
+
+
+def _moves(services: Sequence[Service], before: Sequence[Column], after: Sequence[Column]) -> tuple[str, ...]:
+    """Who is served more or less."""
+    return tuple(
         f"{s.name} {a.level:.0%} → {b.level:.0%}"
-        for s, a, b in zip(services, now.columns, then.columns, strict=True)
+        for s, a, b in zip(services, before, after, strict=True)
         if a.level != b.level
     )
-    return More(resource, step, max(0.0, then.value - now.value), then.usd_per_hour - now.usd_per_hour, changes)
 
 
 def _cuts(

@@ -16,6 +16,7 @@ from planner.errors import GaveUpError
 from planner.study.columns import Column, Service
 
 GAP = 1e-6
+MORE = 1e-4  # relative: a greater value is greater by this much
 CHEAPER_S = 2.0  # for the least cost at the greatest value, which seldom has a choice
 ROUNDING = 1e-9  # relative: a limit is met up to the judge's own rounding
 
@@ -103,6 +104,24 @@ def _cheapest(
         best = chosen
     usd, value = sum(c.usd_per_hour for c in best), sum(c.value for c in best)
     return Choice(best, value, max(bound, value), usd, min(usd, max(0.0, floor) * dear / 100))
+
+
+def least_for_more(
+    services: Sequence[Service], limits: Mapping[str, float], resource: str, value: float, deadline: float
+) -> tuple[Column, ...] | None:
+    """The columns that take least of ``resource`` among those worth more than ``value``; None where none are."""
+    others = {r: limit for r, limit in limits.items() if r != resource}
+    pool = [[c for c in s.columns if all(c.uses(r) <= x * (1 + ROUNDING) for r, x in others.items())] for s in services]
+    most = sum(max(c.value for c in row) for row in pool)
+    target = value * (1 + MORE) if value > 0 else MORE * most
+    if most <= 0 or target > most:
+        return None
+    model = _model(pool, others)
+    _require_value(model, pool, target / most)
+    all_of_it = max(sum(max(c.uses(resource) for c in row) for row in pool), 1e-9)
+    costs = [[100 * c.uses(resource) / all_of_it for c in row] for row in pool]
+    found = _solve(model, pool, costs, GAP, deadline)
+    return None if found is None else found[0]
 
 
 def _model(pool: Sequence[Sequence[Column]], limits: Mapping[str, float]) -> Any:

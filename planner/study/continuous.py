@@ -46,9 +46,9 @@ def continuous_optimum(
     most = min(gpu_usd_per_hour * gpus_saved * law.top / usd_per_byte_hour, law.capacity_for(law.top * (1 - 1e-12)))
     unit = most / 10.0
     scale = gpu_usd_per_hour * gpus_saved * law.top / 1000.0
-    for k in range(30):  # the capacity near which the slope pays is the natural unit
-        if law.slope(most / 2**k) * gpu_usd_per_hour * gpus_saved >= usd_per_byte_hour:
-            unit = most / 2**k
+    for halvings in range(30):  # the capacity near which the slope pays is the natural unit
+        if law.slope(most / 2**halvings) * gpu_usd_per_hour * gpus_saved >= usd_per_byte_hour:
+            unit = most / 2**halvings
             break
     m = _model(
         gpus_without_hits, gpus_saved, gpu_usd_per_hour / scale, usd_per_byte_hour * unit / scale, most / unit, law.top

@@ -128,3 +128,19 @@ def test_a_service_that_cannot_be_served_gets_nothing(scenario):
     assert found is not None
     assert found.choice.value == 0
     assert math.isclose(found.choice.usd_per_hour, 0.0)
+
+
+def test_the_least_raise_that_buys_more_is_the_least():
+    services = random_services(4, 5, 21)
+    limits = {"usd": 0.4 * sum(max(c.usd_per_hour for c in s.columns) for s in services), "gpus": 90.0}
+    found = budget(services, limits)
+    assert found is not None
+    more = next(m for m in found.more if m.resource == "usd")
+    better = [
+        sum(c.usd_per_hour for c in picks)
+        for picks in itertools.product(*(s.columns for s in services))
+        if sum(c.value for c in picks) > found.choice.value * (1 + 1e-4) and sum(c.gpus for c in picks) <= 90
+    ]
+    assert (more.raise_by is None) == (not better)
+    if better:
+        assert more.raise_by == pytest.approx(min(better) - limits["usd"], rel=1e-4, abs=1e-4 * limits["usd"])
