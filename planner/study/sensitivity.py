@@ -94,16 +94,21 @@ def sensitivity(
     if now is None:
         raise InfeasibleError(f"{scenario.name}: no design keeps every promise today, so there is nothing to move from")
     today = kept(system, now.decision)
-    bars, skipped = [], []
+    bars: list[Bar] = []
+    skipped: list[str] = []
     for knob in knobs_of(system, ranges, only_stated):
         if stop is not None and stop():
             break
         if progress:
             progress(knob.label)
-        try:
-            bars.append(Bar(knob, *(_end(system, knob, v, now, today, settings) for v in (knob.low, knob.high))))
-        except InputError as error:  # an end that the schema forbids
-            skipped.append(f"{knob.label}: {error.diagnostics[0].message}")
+        ends = []
+        for value in (knob.low, knob.high):
+            try:
+                ends.append(_end(system, knob, value, now, today, settings))
+            except InputError as error:  # an end that no scenario may have: today's value stands in for it
+                skipped.append(f"{knob.label} {value:.4g}: {error.diagnostics[0].message}")
+                ends.append(_end(system, knob, knob.today, now, today, settings))
+        bars.append(Bar(knob, *ends))
     bars.sort(key=lambda b: -b.spread)
     return Sensitivity(scenario.name, headline(system), now, tuple(bars), time.perf_counter() - started, tuple(skipped))
 
