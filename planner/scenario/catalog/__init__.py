@@ -147,6 +147,8 @@ def provenance(kind: str, name: str) -> tuple[Sourced, ...]:
         return (*_rows(_read("defaults.yaml")["defaults"]), *_rows({"prices": {"gpu_usd_per_hour": gpu}}))
     else:
         tree = _named(kind, f"{kind}s.yaml", f"{kind}s", name)
+        if kind == "tier":
+            tree = {**tree, **_read("tiers.yaml")["limits"].get(name, {})}
     return tuple(_rows(tree, name if kind == "price" else ""))
 
 
