@@ -36,6 +36,11 @@ class SolveSettings:
     presolve: str = "choose"
     random_seed: int = 0
 
+    def share(self, parts: int) -> SolveSettings:
+        """The same with one of ``parts`` equal shares of the time that is left."""
+        now = time.perf_counter()
+        return replace(self, deadline=now + (self.deadline - now) / parts)
+
     def halted(self) -> str:
         """Why no further step may be taken, empty while it may."""
         if self.stop is not None and self.stop():

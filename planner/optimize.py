@@ -111,16 +111,26 @@ def _solve_cells(
     """The four cells; tiered ones carry the model and keep enough designs to rank."""
     cells: dict[CellKey, CellResult] = {}
     ranking_limit = math.inf
-    for architecture in scenario.deployment.architectures:
+    architectures = scenario.deployment.architectures
+    for i, architecture in enumerate(architectures):
+        share = settings.share(len(architectures) - i)
         say(f"{architecture}, HBM only")
-        cells[architecture, False] = solve_cell(system, architecture, False, settings)
+        cells[architecture, False] = solve_cell(system, architecture, False, share)
         say(f"{architecture}, with tiers")
         cells[architecture, True] = solve_cell(
-            system, architecture, True, settings, keep=keep, ranking_limit=ranking_limit, use_model=True
+            system, architecture, True, share, keep=keep, ranking_limit=ranking_limit, use_model=True
         )
         if cells[architecture, True].best is not None:
             costs = [d.usd_floor for d in cells[architecture, True].candidates.designs]
             ranking_limit = min(ranking_limit, max(costs))
+    for cell in cells.values():  # what one architecture left of its share, the other may use
+        if cell.prover is not None and cell.proof.interrupted == "time limit" and not settings.halted():
+            cell.proof.interrupted = ""
+            cell.prover.prove(cell.proof, settings.deadline)
+    for architecture in architectures:
+        plain, tiered = cells[architecture, False].proof, cells[architecture, True].proof
+        if plain.best is not None and plain.cost < tiered.cost:  # a search cut short missed that tiers need not be used
+            tiered.best, tiered.cost = plain.best, plain.cost
     return cells
 
 

@@ -60,11 +60,15 @@ class Solver:
         self.model = model
         self.options = options
         self.stop = stop
-        self.watch = Watch(stop)
+        self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        """A new HiGHS, which has yet to read the model."""
+        self.watch = Watch(self.stop)
         self.solver = InterruptibleHighs(self.watch)
-        self.loaded = False
         self.solver.config.load_solutions = False
         self.solver.config.raise_exception_on_nonoptimal_result = False
+        self.loaded = False
 
     def solve(self, time_limit_s: float, tolerance: float = 1e-7) -> Outcome:
         """Solve within ``time_limit_s`` seconds and load the answer's values into the model.
@@ -83,6 +87,8 @@ class Solver:
             "primal_feasibility_tolerance": tolerance,
         }
         limit = max(0.05, min(time_limit_s, 1e6))
+        if self.watch.left_behind:  # the run before is still going on, in the HiGHS that it had
+            self._start_afresh()
         self.loaded = True
         try:
             result = self.solver.solve(self.model, time_limit=limit, threads=1, solver_options=settings)

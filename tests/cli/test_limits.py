@@ -138,3 +138,13 @@ def test_a_solver_that_does_not_listen_is_left_behind(monkeypatch: pytest.Monkey
     assert (late.has_answer, late.stopped) == (False, "time limit")
     assert time.perf_counter() - started < 4
     deaf.set()
+
+
+def test_both_architectures_get_their_share_of_the_time() -> None:
+    found = solve_scenario(loads(SLOW), time_limit_s=5, with_verdict=False)
+    costs = {(c.architecture, c.tiered): c.evaluation and c.evaluation.usd_per_hour for c in found.cells}
+    for architecture in ("colocated", "disaggregated"):
+        plain, tiered = costs[architecture, False], costs[architecture, True]
+        assert plain is not None
+        assert tiered is not None
+        assert tiered <= plain
