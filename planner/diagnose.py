@@ -93,9 +93,7 @@ class _Search:
         best, limit = float(promise.ladder[steps]), float(promise.before)
         yield Conflict(code, name, best, limit, unit, promise.key, self.line(promise.key), alone)
 
-    def smallest(
-        self, wanted: Sequence[Relaxation], given: Sequence[tuple[Relaxation, int]] = ()
-    ) -> list[int] | None:
+    def smallest(self, wanted: Sequence[Relaxation], given: Sequence[tuple[Relaxation, int]] = ()) -> list[int] | None:
         """The smallest step of each ladder, one after the other, with the later ones still at their most generous."""
         tops = [self.allowed(r, given) for r in wanted]
         steps = [(r, top) for r, top in zip(wanted, tops, strict=True)]

@@ -67,11 +67,17 @@ CASES: dict[str, tuple[tuple[tuple[str, str], ...], set[str], set[str]]] = {
         {"load"},
         {"workload.requests_per_second", "deployment.max_gpus"},
     ),
-    "batches-too-large": ((("batches: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]", "batches: [512]"),), {"memory"},
-                          {"engine.batches"}),
+    "batches-too-large": (
+        (("batches: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]", "batches: [512]"),),
+        {"memory"},
+        {"engine.batches"},
+    ),
     "batches-too-small": (
-        (("batches: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]", "batches: [1]"),
-         ("[colocated, disaggregated]", "[disaggregated]"), ("max_gpus: 512", "max_gpus: 100")),
+        (
+            ("batches: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]", "batches: [1]"),
+            ("[colocated, disaggregated]", "[disaggregated]"),
+            ("max_gpus: 512", "max_gpus: 100"),
+        ),
         {"load"},
         {"engine.batches", "deployment.max_gpus"},
     ),
@@ -81,14 +87,19 @@ CASES: dict[str, tuple[tuple[tuple[str, str], ...], set[str], set[str]]] = {
         {"engine.configs", "engine.hbm_utilization", "engine.kv_dtype", "slo.percentile"},
     ),
     "prompt-beyond-memory": (
-        (("engine: {timing: vllm-0.31,", "engine: {timing: roofline, configs: [{gpus: 2}],"), PATIENT,
-         ("prompt_tokens: 24000, reusable_tokens: 20000", "prompt_tokens: 190000, reusable_tokens: 180000")),
+        (
+            ("engine: {timing: vllm-0.31,", "engine: {timing: roofline, configs: [{gpus: 2}],"),
+            PATIENT,
+            ("prompt_tokens: 24000, reusable_tokens: 20000", "prompt_tokens: 190000, reusable_tokens: 180000"),
+        ),
         {"memory"},
         {"engine.configs"},
     ),
     "nothing-helps": (
-        (("engine: {timing: vllm-0.31,", "engine: {timing: roofline,"),
-         ("prompt_tokens: 24000, reusable_tokens: 20000", "prompt_tokens: 9000000, reusable_tokens: 20000")),
+        (
+            ("engine: {timing: vllm-0.31,", "engine: {timing: roofline,"),
+            ("prompt_tokens: 24000, reusable_tokens: 20000", "prompt_tokens: 9000000, reusable_tokens: 20000"),
+        ),
         {"memory"},
         set(),
     ),
@@ -103,14 +114,23 @@ CASES: dict[str, tuple[tuple[tuple[str, str], ...], set[str], set[str]]] = {
         {"deployment.architectures"},
     ),
     "transfer-between-nodes": (
-        (("architectures: [colocated, disaggregated]",
-          "architectures: [disaggregated]\n  transfer: {gb_per_s_per_node: 0.05}"), ("max_gpus: 512", "max_gpus: 128")),
+        (
+            (
+                "architectures: [colocated, disaggregated]",
+                "architectures: [disaggregated]\n  transfer: {gb_per_s_per_node: 0.05}",
+            ),
+            ("max_gpus: 512", "max_gpus: 128"),
+        ),
         {"load"},
         {"deployment.transfer.gb_per_s_per_node"},
     ),
     "transfer-too-slow": (
-        (("architectures: [colocated, disaggregated]",
-          "architectures: [disaggregated]\n  transfer: {gb_per_s_per_gpu: 0.6, latency_ms: 20}"),),
+        (
+            (
+                "architectures: [colocated, disaggregated]",
+                "architectures: [disaggregated]\n  transfer: {gb_per_s_per_gpu: 0.6, latency_ms: 20}",
+            ),
+        ),
         {"ttft"},
         {"deployment.transfer.gb_per_s_per_gpu", "slo.ttft_ms"},
     ),
@@ -130,14 +150,18 @@ CASES: dict[str, tuple[tuple[tuple[str, str], ...], set[str], set[str]]] = {
         {"tiers[1].write_gb_per_s_per_node", "deployment.max_gpus"},
     ),
     "no-tiers": (
-        (HOT, ("max_gpus: 512", "max_gpus: 56"), (BASE[BASE.index("tiers:"):BASE.index("prices:")], "tiers: []\n")),
+        (HOT, ("max_gpus: 512", "max_gpus: 56"), (BASE[BASE.index("tiers:") : BASE.index("prices:")], "tiers: []\n")),
         {"load"},
         {"tiers", "deployment.max_gpus"},
     ),
     "role-not-allowed": (
-        (HOT, ("max_gpus: 512", "max_gpus: 56"), NO_NVME,
-         ("  - name: dram\n    roles: [sync, prefetch]", "  - name: dram\n    roles: [prefetch]"),
-         ("max_gb_per_node: 2000", "max_gb_per_node: 4000")),
+        (
+            HOT,
+            ("max_gpus: 512", "max_gpus: 56"),
+            NO_NVME,
+            ("  - name: dram\n    roles: [sync, prefetch]", "  - name: dram\n    roles: [prefetch]"),
+            ("max_gb_per_node: 2000", "max_gb_per_node: 4000"),
+        ),
         {"load"},
         {"tiers[0].roles", "deployment.max_gpus"},
     ),
