@@ -49,6 +49,23 @@ def planner(
     """Chooses GPUs, memory tiers and capacities for LLM serving, and proves what it chose."""
 
 
-for command in (solve, frontier, sweep, sensitivity, compare, breakeven, budget, report, check, explain, fit, init, catalog, rules, schema, benchmarks):
+for command in (
+    solve,
+    frontier,
+    sweep,
+    sensitivity,
+    compare,
+    breakeven,
+    budget,
+    report,
+    check,
+    explain,
+    fit,
+    init,
+    catalog,
+    rules,
+    schema,
+    benchmarks,
+):
     app.command()(command)
 app.command("backtest")(backtest_command)

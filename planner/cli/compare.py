@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from planner.cli.study import FormatOption, OutputOption, QuietOption, VerboseOption
+
+if TYPE_CHECKING:
+    from planner.cli.session import Session
 
 DIFFERS = 4
 
@@ -29,6 +32,9 @@ def compare(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="End with 4 where a plan differs from the first.")
     ] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write a page side by side to this file.", metavar="FILE")
+    ] = None,
     format_: FormatOption = None,
     output: OutputOption = None,
     quiet: QuietOption = False,
@@ -49,13 +55,26 @@ def compare(
     if len(files) < 2:
         raise InputError("compare needs two files or more")
     session = Session(quiet=quiet, verbose=verbose)
-    check_output(output)
+    for path in (output, html):
+        check_output(path)
     with session.progress() as progress:
         found = compute(files, with_verdict=len(files) > 2 if verdict is None else verdict, progress=progress)
     deliver(
         session, wanted_format(format_, output), output,
         table=lambda: render.to_table(found), data=lambda: render.to_data(found), csv=lambda: render.to_csv(found),
     )  # fmt: skip
+    if html is not None:
+        _write_page(session, files, html)
     if exit_code and found.differs:
         return DIFFERS
     return INFEASIBLE if any(side.plan is None for side in found.sides) else 0
+
+
+def _write_page(session: Session, files: list[Path], path: Path) -> None:
+    from planner.report.html.compare import compare_files
+    from planner.report.write import write_text
+
+    with session.progress() as progress:
+        page = compare_files(files, progress)
+    write_text(path, page)
+    session.say(f"written: {path}")

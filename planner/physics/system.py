@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planner.physics import kv, latency, memory, queueing
+from planner.physics.correction import first_token_s
 from planner.physics.inputs import GB, ClassLoad, Tier, classes_and_laws, normal_quantile, tier_of
 from planner.physics.reuse import Law
-from planner.physics.correction import first_token_s
 from planner.physics.timing import EngineConfig, engine_configs
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from planner.study.compare import compare, flat
@@ -73,3 +75,15 @@ def test_flat():
     assert flat({"a": {"b": 1}, "t": [{"name": "x", "v": 2}], "l": [1, 2]}) == {
         "a.b": 1, "t[x].name": "x", "t[x].v": 2, "l": (1, 2),
     }  # fmt: skip
+
+
+def test_html_writes_a_page_side_by_side(tmp_path: Path) -> None:
+    from planner.cli.compare import compare as command
+
+    folder = Path(__file__).parent / "scenarios"
+    files = sorted(folder.glob("*.yaml"))[:2]
+    page = tmp_path / "page.html"
+    assert command(files, html=page, quiet=True) == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert all(f.stem in text for f in files)
