@@ -9,16 +9,19 @@ and design, not what the user can change, so none is used.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_fields
 from itertools import combinations, product
 from typing import Any
 
-from planner.cells import SolveSettings, solve_cell
+from planner.cells import SimplestPlans, SolveSettings, solve_cell
+from planner.derive import candidates
+from planner.designs import DecodeOption, Design
 from planner.errors import InputError
 from planner.physics.system import System
-from planner.plan import Change, Conflict, Fix
+from planner.plan import Architecture, Change, Conflict, Fix
 from planner.relaxations import LEFT_OUT, Relaxation, relaxations
 from planner.scenario import Scenario, replace
 
@@ -29,7 +32,8 @@ PROMISES = {
 }
 JOINT = (*PROMISES, "deployment.max_gpus")  # tried in pairs where no single change suffices
 MOST_JOINT = 6  # suggestions of two changes
-SEARCH_GAP = 1e-2  # of the solves that search; a suggestion's cost is solved to the scenario's own gap
+SEARCH_GAP = 1e-2  # of the solves that search
+COST_GAP, COST_S = 1e-4, 3.0  # of the solve that tells a suggestion's cost
 GB = 1e9
 
 
@@ -42,8 +46,12 @@ class Diagnosis:
     halted: str = ""
 
 
-class _Halted(Exception):
+class _HaltedError(Exception):
     """A limit was hit; the reason is the argument."""
+
+
+class _FoundError(Exception):
+    """A plan was found."""
 
 
 def diagnose(system: System, settings: SolveSettings) -> Diagnosis:
@@ -55,7 +63,7 @@ def diagnose(system: System, settings: SolveSettings) -> Diagnosis:
     halted = ""
     try:
         search.run(conflicts, fixes)
-    except _Halted as why:
+    except _HaltedError as why:
         halted = str(why)
     return Diagnosis(tuple(conflicts), tuple(fixes), halted)
 
@@ -133,15 +141,38 @@ class _Search:
     def possible(self, steps: Sequence[tuple[Relaxation, int]]) -> bool:
         """Whether a plan exists with the steps taken."""
         system = self.changed(steps)
+        if system is None:
+            return False
         loose = with_fields(self.settings, gap=max(SEARCH_GAP, self.settings.gap))
-        return system is not None and any(math.isfinite(usd) for usd in self.costs(system, loose))
+        architectures = _faster_first(system)
+        if any(self.simple_plan_exists(system, a) for a in architectures):
+            return True
+        return any(math.isfinite(usd) for usd in self.costs(system, loose))
+
+    def simple_plan_exists(self, system: System, architecture: Architecture) -> bool:
+        """Whether the first designs' simplest plans hold: sufficient, and known before any model is built."""
+        simplest = SimplestPlans(system)
+
+        def judge(design: Design, pool: DecodeOption | None) -> float:
+            usd = simplest.cost(design, pool)
+            if math.isfinite(usd):
+                raise _FoundError
+            return usd
+
+        try:
+            found = candidates(system, architecture, True, judge=judge, halted=self.settings.halted)
+        except _FoundError:
+            return True
+        if found.halted:
+            raise _HaltedError(found.halted)
+        return False
 
     def costs(self, system: System, settings: SolveSettings) -> Iterable[float]:
         """The cheapest plan of each architecture, infinite where there is none."""
-        for architecture in sorted(system.scenario.deployment.architectures, reverse=True):  # the faster one first
+        for architecture in _faster_first(system):
             proof = solve_cell(system, architecture, True, settings).proof
             if proof.best is None and proof.interrupted:
-                raise _Halted(proof.interrupted)
+                raise _HaltedError(proof.interrupted)
             yield proof.cost
 
     def fix(self, wanted: Sequence[Relaxation], steps: Sequence[int]) -> Fix:
@@ -153,7 +184,11 @@ class _Search:
         changes = tuple(
             Change(r.key, self.line(r.key), r.before, None if value == LEFT_OUT else value) for r, value in values
         )
-        return Fix(changes, min(self.costs(system, self.settings)))
+        enough = time.perf_counter() + COST_S
+        settings = with_fields(
+            self.settings, gap=max(COST_GAP, self.settings.gap), deadline=min(enough, self.settings.deadline)
+        )
+        return Fix(changes, min(self.costs(system, settings)))
 
     def joint(self) -> Iterable[Fix]:
         """Changes that suffice together: two promises, else one with a setting, else the smallest set of settings."""
@@ -191,6 +226,11 @@ class _Search:
         """Where a key stands in the file."""
         span = self.scenario.span(key)
         return span.line if span else None
+
+
+def _faster_first(system: System) -> list[Architecture]:
+    """Disaggregated designs have fewer dimensions to search."""
+    return sorted(system.scenario.deployment.architectures, reverse=True)
 
 
 def memory_conflict(system: System) -> Conflict | None:
