@@ -22,7 +22,7 @@ def headline(system: System) -> str:
     return (
         f"{model} on {scenario.hardware.name} · {system.rate:,.4g} req/s, {prompt:,.0f} in / {output:,.0f} out tokens"
         f" · TTFT p{100 * system.percentile:.3g} ≤ {scenario.slo.ttft_ms:,.0f} ms"
-        f" · TPOT ≤ {scenario.slo.tpot_ms:,.3g} ms"
+        f" · TPOT ≤ {scenario.slo.tpot_ms:,.6g} ms"
     )
 
 

@@ -76,6 +76,8 @@ def solve(
     found = _solved(session, loaded, plans=plans, verify=verify, write_lp=write_lp and str(write_lp), **limits)
     plan_file = _plan_file(found, loaded)
     code = session.deliver(found, rendered(found, format_, output, plan_file), output, report, plan_file)
+    if write_lp is not None and found.plans:
+        session.say(f"written: {write_lp} (capacities and cost are scaled; its first lines say how)")
     if page is not None:
         _write_page(page, found, loaded)
         session.say(f"written: {page}")

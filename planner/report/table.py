@@ -106,7 +106,11 @@ def in_use(tiers: Sequence[TierUse]) -> list[TierUse]:
 
 
 def _gpus(prefill: Pool, decode: Pool | None) -> str:
-    return f"{prefill.gpus} prefill + {decode.gpus} decode GPUs" if decode else f"{prefill.gpus} GPUs"
+    pools = [p for p in (prefill, decode) if p is not None]
+    last = "GPU" if pools[-1].gpus == 1 else "GPUs"
+    text = f"{prefill.gpus} prefill + {decode.gpus} decode {last}" if decode else f"{prefill.gpus} {last}"
+    billed = sum(p.billed_gpus for p in pools)
+    return text if billed <= sum(p.gpus for p in pools) else f"{text} ({billed:,.0f} billed by the node)"
 
 
 def saving(plan_set: PlanSet) -> str:
