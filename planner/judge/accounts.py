@@ -6,6 +6,7 @@ from planner.judge.checks import DAY_S
 from planner.judge.roles import why_role
 from planner.judge.state import State, read_flow, written
 from planner.physics import cost
+from planner.physics.timing import EngineConfig
 from planner.plan import CostLine, Pool, TierUse
 from planner.scenario import catalog
 
@@ -123,7 +124,9 @@ def _transfer_binds(state: State, prefill: Pool, decode_pool: Pool | None) -> bo
 def notes(state: State) -> tuple[str, ...]:
     """Estimates that this plan rests on: values outside a timing grid, known faults of a table."""
     system, decision = state.system, state.decision
-    notes = list(dict.fromkeys(state.config.timing.notes))
+    name, batch = decision.decode_config or decision.prefill_config, decision.decode_batch or decision.batch or 1
+    decoder = system.config_by_name[name]
+    notes = _timing_notes(state.config, decoder)
     prefill_in = all(
         state.config.timing.prefill_in_grid(u, p)
         for k in system.classes
@@ -131,12 +134,18 @@ def notes(state: State) -> tuple[str, ...]:
     )
     if not prefill_in:
         notes.append("prefill time lies outside the timing grid: continued linearly in tokens from its last interval")
-    name, batch = decision.decode_config or decision.prefill_config, decision.decode_batch or decision.batch or 1
-    decoder = system.config_by_name[name]
-    notes += [n for n in decoder.timing.notes if n not in notes]
     if not all(decoder.timing.decode_in_grid(batch, k.decode_context) for k in system.classes):
         notes.append("decode step lies outside the timing grid: continued linearly in tokens from its last interval")
     return (*notes, *_unlimited_writes(state))
+
+
+def _timing_notes(prefill: EngineConfig, decoder: EngineConfig) -> list[str]:
+    """What to know of the times; a note that only one of two configurations has names it."""
+    if decoder.name == prefill.name:
+        return list(dict.fromkeys(prefill.timing.notes))
+    shared = [n for n in dict.fromkeys(prefill.timing.notes) if n in decoder.timing.notes]
+    own = [f"{c.name}: {n}" for c in (prefill, decoder) for n in dict.fromkeys(c.timing.notes) if n not in shared]
+    return shared + own
 
 
 def _unlimited_writes(state: State) -> list[str]:
