@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from planner.benchmark.table import Figure
 
-PARTS = ("start", "memory", "solve", "brute", "scip")
+PARTS = ("start", "memory", "solve", "studies", "traces", "brute", "scip")
 LONG = ("fuzz",)  # an hour; only where asked for
 
 
@@ -19,6 +19,8 @@ def benchmarks(
     only: Annotated[list[str] | None, typer.Option(help=f"Parts: {', '.join(PARTS)} (the default), fuzz.")] = None,
     count: Annotated[int, typer.Option(help="Random scenarios for brute force and SCIP.", min=1)] = 200,
     inputs: Annotated[int, typer.Option(help="Mutated scenarios of the fuzz run.", min=1)] = 20_000,
+    references: Annotated[int, typer.Option(help="Block references of the made-up trace.", min=1000)] = 10_000_000,
+    traces: Annotated[list[Path] | None, typer.Option(help="Traces to time too (Mooncake JSONL).")] = None,
     scenarios: Annotated[Path, typer.Option(help="Folder of scenario files.")] = Path("scenarios"),
 ) -> None:
     """Measure start-up, solve, memory, and agreement with brute force and SCIP, side by side in one run."""
@@ -30,7 +32,7 @@ def benchmarks(
         raise PlannerError(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(PARTS + LONG)}")
     missed = 0
     for part in only or PARTS:
-        figures = list(_part(part, inputs if part == "fuzz" else count, scenarios))
+        figures = list(_part(part, inputs if part == "fuzz" else count, scenarios, references, traces))
         missed += sum(f.met is False for f in figures)
         typer.echo(rendered(figures) + "\n")
     if missed:
@@ -48,11 +50,11 @@ def _fuzz(count: int) -> Iterator[Figure]:
     yield from figures(count)
 
 
-def _part(part: str, count: int, folder: Path) -> Iterator[Figure]:
+def _part(part: str, count: int, folder: Path, references: int, traces: list[Path] | None) -> Iterator[Figure]:
     from planner.benchmark.table import Figure
 
     files = sorted(folder.glob("*.yaml"), key=lambda p: (p.stem != "chat", p.stem))
-    if part in ("start", "memory", "solve") and not files:
+    if part in ("start", "memory", "solve", "studies") and not files:
         yield Figure(f"No scenarios in {folder}/: run from a checkout", part, 0, "", target="run", met=False)
         return
     if part == "start":
@@ -67,6 +69,14 @@ def _part(part: str, count: int, folder: Path) -> Iterator[Figure]:
         from planner.benchmark.library import in_process
 
         yield from in_process(files[:3])
+    elif part == "studies":
+        from planner.benchmark.studies import studies
+
+        yield from studies(files[0])
+    elif part == "traces":
+        from planner.benchmark.traces import curves
+
+        yield from curves(references, traces or ())
     elif part == "fuzz":
         yield from _fuzz(count)
     else:
