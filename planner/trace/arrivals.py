@@ -54,8 +54,9 @@ def arrivals(trace: Trace) -> Arrivals:
             used = float(np.sqrt(dispersion_index(stamps, CLOCK_STEPS * step)))
             source = f"counts per {CLOCK_STEPS * step:.4g} s, as the log's clock has steps of about {step:.4g} s"
     window = min(PEAK_WINDOW_S, span) if span > 0 else 0.0
+    mean = len(stamps) / span if span > 0 else 0.0  # a log's first and last arrival bound its span: peak >= mean
     return Arrivals(
-        len(stamps), span, len(stamps) / span if span > 0 else 0.0, peak_rate(stamps, window), window,
+        len(stamps), span, mean, max(mean, peak_rate(stamps, window)), window,
         cv, used, source, tied, dispersion,
     )  # fmt: skip
 

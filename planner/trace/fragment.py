@@ -22,7 +22,7 @@ def fragment_text(study: TraceStudy) -> str:
     lines = [
         f"{MARK} by `planner fit`: {', '.join(Path(f).name for f in study.files)}",
         f"# {study.requests:,} requests over {study.arrivals.span_s:,.0f} s, {study.input_tokens:,} prompt tokens in "
-        f"{study.unique_blocks:,} distinct blocks of {study.block_tokens}.",
+        f"{_distinct(study)} distinct blocks of {study.block_tokens}.",
         *_reuse_notes(study),
         "workload:",
         f"  requests_per_second: {study.arrivals.requests_per_second:.6g}",
@@ -34,13 +34,28 @@ def fragment_text(study: TraceStudy) -> str:
         f"    at_requests_per_second: {study.arrivals.requests_per_second:.6g}   # the curve belongs to this load",
         "    points_tokens:",
         *[f"      - [{capacity:.10g}, {rate:.6f}]" for capacity, rate in scenario_points(study)],
+        *_prefetch(study),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _prefetch(study: TraceStudy) -> list[str]:
+    """What can be foreseen; a sample drops the short gaps between requests that share a prefix, so it cannot tell."""
+    if study.sample_rate < 1.0:
+        return ["  # prefetch: not measured; a sample does not keep the gaps between uses. Fit the whole trace for it."]
+    return [
         f"  # {study.gaps.coverage_at(study.lead_s):.0%} of the reuse comes at least {study.lead_s:g} s after the last "
         "use: an upper bound of what can be foreseen.",
         f"  # precision: {PRECISION:g} is assumed; a trace does not tell how often a prefetch is in vain.",
         f"  prefetch: {{coverage: {study.gaps.coverage_at(study.lead_s):.4g}, precision: {PRECISION:g}, "
         f"lead_s: {study.lead_s:g}}}",
     ]
-    return "\n".join(lines) + "\n"
+
+
+def _distinct(study: TraceStudy) -> str:
+    if study.sample_rate >= 1.0:
+        return f"{study.unique_blocks:,}"
+    return f"about {study.unique_blocks / study.sample_rate:,.0f}"
 
 
 def scenario_points(study: TraceStudy) -> list[tuple[float, float]]:
@@ -60,9 +75,20 @@ def _reuse_notes(study: TraceStudy) -> list[str]:
     return [
         f"# Unlimited cache: {study.curve.ceiling:.4%} of the prompt tokens hit. In a scenario's terms: the",
         f"# reusable tokens are resident with probability {kinds.hit_probability:.4f}; both give the same hit tokens.",
-        f"# The table is within {table.largest_residual_points:.2f} points of the exact curve.",
+        *_accuracy(study, table.largest_residual_points),
         *[line for note in study.stationarity.warnings for line in _wrapped(note)],
     ]
+
+
+def _accuracy(study: TraceStudy, residual_points: float) -> list[str]:
+    """How near the table is to the truth: to the exact curve, or to a sample's and that sample's own error."""
+    if study.sample_rate >= 1.0:
+        return [f"# The table is within {residual_points:.2f} points of the exact curve."]
+    worst = 100 * max(study.error_bar, default=0.0)
+    return _wrapped(
+        f"estimated from a sample of {study.sample_rate:.3g} of the prefixes: the table is within "
+        f"{residual_points:.2f} points of the sample's curve, whose own standard error is up to {worst:.2f} points."
+    )
 
 
 def _wrapped(note: str) -> list[str]:

@@ -1,6 +1,8 @@
 """The commands, end to end: the answer, the files, the exit codes."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -110,3 +112,17 @@ def test_benchmark_on_a_made_up_trace(tmp_path: Path) -> None:
     timing = time_curve(path, compare=False)
     assert timing.block_references >= 20_000
     assert timing.references_per_s > 0
+
+
+def test_a_sample_says_so_in_its_fragment(tmp_path):
+    """No exact curve is claimed and no prefetch coverage is made up."""
+    from planner.trace.bench import write_synthetic
+
+    trace, fragment = tmp_path / "t.jsonl", tmp_path / "f.yaml"
+    write_synthetic(trace, 20_000)
+    runner = [sys.executable, "-m", "planner", "fit", str(trace), "--sample", "0.5", "-o", str(fragment)]
+    assert subprocess.run(runner, capture_output=True, check=False).returncode == 0
+    text = fragment.read_text(encoding="utf-8")
+    assert "estimated from a sample" in text
+    assert "exact curve" not in text
+    assert "\n  prefetch:" not in text
