@@ -96,7 +96,10 @@ def solve_scenario(
         verdict=outcome,
         defaults=tuple(scenario.defaults),
         sources=tuple(scenario.sources),
-        warnings=tuple(w.message for w in scenario.warnings) + _limit_warnings(cells) + left_out,
+        warnings=tuple(w.message for w in scenario.warnings)
+        + _limit_warnings(cells)
+        + _verify_warnings(certificate, verify)
+        + left_out,
         reasons=reasons(scenario, advice) if advice else (),
         conflicts=advice.conflicts if advice else (),
         fixes=advice.fixes if advice else (),
@@ -215,6 +218,16 @@ def _verified(
     gap = (certificate.usd_per_hour - bound) / certificate.usd_per_hour
     return with_fields(
         certificate, usd_per_hour_lower_bound=bound, relative_gap=max(gap, 0.0), verified_by=tuple(confirmed)
+    )
+
+
+def _verify_warnings(certificate: Certificate | None, verify: bool) -> tuple[str, ...]:
+    """Solver settings under which the cost was not found again: then the certificate is not to be relied on."""
+    if not verify or certificate is None:
+        return ()
+    missing = [label for label, _ in VERIFY if label not in certificate.verified_by]
+    return tuple(
+        f"not verified: with {label} the solver ended at another cost; do not rely on this plan" for label in missing
     )
 
 

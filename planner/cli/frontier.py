@@ -41,7 +41,10 @@ def frontier(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> int:
-    """The cheapest plan for every value of a promise: exact at every vertex, for all four cells.
+    """The cheapest plan for every value of a promise, in all four cells.
+
+    Every cost shown is solved. Where memory is rented by the byte the cost changes at every value; it is then followed
+    on a grid (--step), and a turn between two grid points is found only to one step.
 
     Exit codes: 0 found, 1 impossible everywhere in the range, 2 bad input, 3 gave up, 130 interrupted.
     """

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from planner.scenario.schema import ModelSpec, Scenario
 
 MAX_BYTES = 8 << 20
+MAX_FIELD = 1 << 17  # characters of one field
 MOST_PROBLEMS = 50  # of one file that are told
 ALIASES = {"batch_instance": "batch", "ctx": "context", "seqs_per_pass": "ways"}
 AXES = {"prefill": ("new_tokens", "prefix_tokens", "latency_ms"), "decode": ("batch", "context", "step_ms")}
@@ -114,6 +115,7 @@ def _rows(path: Path, lines: list[str], model: ModelSpec) -> tuple[dict[Split, _
     measured: dict[Split, _Measured] = {}
     problems: list[Diagnostic] = []
     numbered = [(i, text) for i, text in enumerate(lines, start=1) if text.strip() and not text.startswith("#")]
+    csv.field_size_limit(MAX_FIELD)  # the limit is the process's: a trace read before may have raised it
     records = csv.reader(text for _, text in numbered)
     header = [ALIASES.get(name.strip().lower(), name.strip().lower()) for name in next(records, [])]
     if missing := [name for name in ("phase", "gpus") if name not in header]:

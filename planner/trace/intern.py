@@ -8,6 +8,8 @@ are kept as they are.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 import numpy.typing as npt
 
@@ -87,12 +89,12 @@ def expand(parent: Nodes, last: Nodes, blocks: Nodes) -> Nodes:
     return out
 
 
-class _Index:
+class _Index(ABC):
     """What finds a block's number by its id."""
 
+    @abstractmethod
     def nodes(self, ids: Ints, count: int) -> tuple[Nodes, Ints]:
         """Number all references; also the positions of first appearances, which get ``count``, ``count + 1`` and on."""
-        raise NotImplementedError
 
 
 class DenseIndex(_Index):

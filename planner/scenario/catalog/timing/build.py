@@ -12,7 +12,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from planner.scenario.catalog.timing import FOLDER, TableKey
@@ -121,7 +121,10 @@ def _split(row: Row) -> tuple[int, ...]:
 
 def _render(document: dict[str, object]) -> str:
     """JSON with one configuration per line, so that a change of data is a small difference."""
-    compact: Callable[[object], str] = lambda value: json.dumps(value, separators=(",", ":"))  # noqa: E731
+
+    def compact(value: object) -> str:
+        return json.dumps(value, separators=(",", ":"))
+
     head = [f"{json.dumps(k)}: {compact(v)}" for k, v in document.items() if k != "configs"]
     configs = ",\n ".join(map(compact, document["configs"]))  # type: ignore[call-overload]
     return "{\n" + ",\n".join(head) + ',\n"configs": [\n ' + configs + "\n]\n}\n"
