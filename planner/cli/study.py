@@ -19,6 +19,7 @@ class StudyFormat(StrEnum):
     table = "table"
     json = "json"
     csv = "csv"
+    md = "md"
 
 
 FormatOption = Annotated[
@@ -35,7 +36,7 @@ ScenarioArgument = Annotated[Path, typer.Argument(help="Scenario file (YAML).", 
 
 def wanted_format(format_: StudyFormat | None, output: Path | None) -> StudyFormat:
     """The format asked for, or the one that the output's name implies."""
-    endings = {".json": StudyFormat.json, ".csv": StudyFormat.csv}
+    endings = {".json": StudyFormat.json, ".csv": StudyFormat.csv, ".md": StudyFormat.md}
     implied = endings.get(output.suffix.lower(), StudyFormat.table) if output is not None else StudyFormat.table
     return format_ or implied
 
@@ -48,13 +49,19 @@ def deliver(
     table: Callable[[], str],
     data: Callable[[], Mapping[str, Any]],
     csv: Callable[[], str],
+    markdown: Callable[[], str] | None = None,
 ) -> None:
     """Render the answer in one format and write it to the file or stdout."""
+    from planner.errors import Diagnostic, InputError
     from planner.report.data import dumps
     from planner.report.write import to_stdout, write_text
 
     if format_ is StudyFormat.json:
         text = dumps(data())
+    elif format_ is StudyFormat.md:
+        if markdown is None:
+            raise InputError(Diagnostic("usage", "this answer has no Markdown; --format is table, json or csv"))
+        text = markdown()
     else:
         text = csv() if format_ is StudyFormat.csv else table()
     if output is not None and str(output) != "-":

@@ -28,21 +28,23 @@ _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[
 
 def to_markdown(plan_set: PlanSet) -> str:
     """Title, answer, and one table each for cost, tiers, TTFT, ranking and cells."""
-    blocks = [f"# {_md(joined([safe(plan_set.scenario_name, 60), safe(plan_set.headline, 300)]))}"]
+    blocks = [f"# {escaped(joined([safe(plan_set.scenario_name, 60), safe(plan_set.headline, 300)]))}"]
     if plan_set.plans:
         best = plan_set.plans[0].evaluation
         price = f"{usd_per_mtok(best.usd_per_million_tokens)} per million tokens, {usd(best.usd_per_hour)} per hour"
-        blocks += [f"**{_md(price)}**: {_md(design(plan_set.plans[0]))}", _md(saving(plan_set))]
+        blocks += [f"**{escaped(price)}**: {escaped(design(plan_set.plans[0]))}", escaped(saving(plan_set))]
         blocks += [_costs(best), _tiers(best), _ttft(best), _ranking(plan_set)]
     else:
         blocks.append("**No design keeps every promise.**")
-        blocks.append("\n".join(f"- {_md(safe(reason, 500))}" for reason in plan_set.reasons))
+        blocks.append("\n".join(f"- {escaped(safe(reason, 500))}" for reason in plan_set.reasons))
     blocks.append(_cells(plan_set))
     if plan_set.plans:
-        blocks.append(_md(certificate_line(plan_set.certificate, plan_set.seconds)) + ".")
+        blocks.append(escaped(certificate_line(plan_set.certificate, plan_set.seconds)) + ".")
     if plan_set.defaults:
         blocks.append(
-            "\n".join(["Catalog defaults:", "", *(f"- {_md(safe(k))} {_md(safe(v))}" for k, v in plan_set.defaults)])
+            "\n".join(
+                ["Catalog defaults:", "", *(f"- {escaped(safe(k))} {escaped(safe(v))}" for k, v in plan_set.defaults)]
+            )
         )
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -52,10 +54,10 @@ def plain(text: str) -> str:
     return text.rstrip("\n") + "\n"
 
 
-def _md(text: str) -> str:
+def escaped(text: str) -> str:
     r"""Text that Markdown shows as it is.
 
-    >>> _md("a|b <i>")
+    >>> escaped("a|b <i>")
     'a\\|b \\<i\\>'
     """
     return text.translate(_SPECIAL)
@@ -64,7 +66,7 @@ def _md(text: str) -> str:
 def table(heading: str, titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """A heading and a table; cells are shown as they are, whatever they contain."""
     marks = ["--:" if n in right else "---" for n in range(len(titles))]
-    lines = [_row(titles), _row(marks), *(_row([_md(cell) for cell in row]) for row in rows)]
+    lines = [_row(titles), _row(marks), *(_row([escaped(cell) for cell in row]) for row in rows)]
     return "\n".join([f"## {heading}", "", *lines])
 
 
@@ -133,4 +135,4 @@ def _cells(plan_set: PlanSet) -> str:
     found = table(
         "Do tiers and disaggregation add up?", ["per hour", "without tiers", "with tiers"], rows, right=(1, 2)
     )
-    return found + (f"\n\n{_md(verdict_sentence(plan_set))}" if plan_set.verdict else "")
+    return found + (f"\n\n{escaped(verdict_sentence(plan_set))}" if plan_set.verdict else "")
