@@ -54,16 +54,21 @@ def deliver(
     """Render the answer in one format and write it to the file or stdout."""
     from planner.errors import Diagnostic, InputError
     from planner.report.data import dumps
+    from planner.report.grid import PAGE_COLUMNS, page_of, terminal_columns
     from planner.report.write import to_stdout, write_text
 
+    to_file = output is not None and str(output) != "-"
     if format_ is StudyFormat.json:
         text = dumps(data())
     elif format_ is StudyFormat.md:
         if markdown is None:
             raise InputError(Diagnostic("usage", "this answer has no Markdown; --format is table, json or csv"))
         text = markdown()
+    elif format_ is StudyFormat.csv:
+        text = csv()
     else:
-        text = csv() if format_ is StudyFormat.csv else table()
+        with page_of(PAGE_COLUMNS if to_file else terminal_columns()):
+            text = table()
     if output is not None and str(output) != "-":
         write_text(output, text)
         session.say(f"written: {output}")
