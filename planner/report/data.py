@@ -13,20 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from planner.plan import (
-    Cell,
-    Certificate,
-    CostLine,
-    Decision,
-    Evaluation,
-    Fix,
-    Plan,
-    PlanSet,
-    Pool,
-    TierUse,
-    TtftPath,
-    Verdict,
-)
+from planner.plan import Cell, Certificate, Decision, Evaluation, Fix, Plan, PlanSet, Verdict
+from planner.report.records import CERTIFICATE, COST, LIMITING, PATH, POINT, POOL, TIER, VIOLATION
 from planner.units import milliseconds, to_gb
 
 SCHEMA_VERSION = 1
@@ -93,19 +81,7 @@ def _fix(fix: Fix) -> Data:
 
 
 def _certificate(certificate: Certificate | None) -> Data | None:
-    if certificate is None:
-        return None
-    return {
-        "usd_per_hour_lower_bound": certificate.usd_per_hour_lower_bound,
-        "usd_per_hour": certificate.usd_per_hour,
-        "relative_gap": certificate.relative_gap,
-        "target_gap": certificate.target_gap,
-        "proven": certificate.proven,
-        "rounds": certificate.rounds,
-        "seconds": certificate.seconds,
-        "solver": certificate.solver,
-        "verified_by": list(certificate.verified_by),
-    }
+    return None if certificate is None else CERTIFICATE.write(certificate) | {"proven": certificate.proven}
 
 
 def _plan(plan: Plan) -> Data:
@@ -116,81 +92,17 @@ def _plan(plan: Plan) -> Data:
         "usd_per_hour": found.usd_per_hour,
         "usd_per_million_tokens": found.usd_per_million_tokens,
         "differs_by": list(plan.differs_by),
-        "costs": [_cost(line) for line in found.costs],
-        "prefill": _pool(found.prefill),
-        "decode": _pool(found.decode) if found.decode else None,
-        "tiers": [_tier(tier) for tier in found.tiers],
+        "costs": [COST.write(line) for line in found.costs],
+        "prefill": POOL.write(found.prefill),
+        "decode": POOL.write(found.decode) if found.decode else None,
+        "tiers": [TIER.write(tier) for tier in found.tiers],
         "effective_hit_rate": found.effective_hit_rate,
-        "ttft": [_path(path) for path in found.paths],
+        "ttft": [PATH.write(path) for path in found.paths],
         "tpot_ms": milliseconds(found.tpot_s),
         "binding": list(found.binding),
-        "violations": [{"rule": v.rule, "need": v.need, "have": v.have, "unit": v.unit} for v in found.violations],
+        "violations": [VIOLATION.write(broken) for broken in found.violations],
         "notes": list(found.notes),
         "decision": _decision(found.decision),
-    }
-
-
-def _cost(line: CostLine) -> Data:
-    return {
-        "item": line.item,
-        "quantity": line.quantity,
-        "unit": line.unit,
-        "unit_usd_per_hour": line.unit_usd_per_hour,
-        "usd_per_hour": line.usd_per_hour,
-        "source_key": line.source_key,
-    }
-
-
-def _pool(pool: Pool) -> Data:
-    data: Data = {
-        "instances": pool.instances,
-        "gpus_per_instance": pool.gpus_per_instance,
-        "parallelism": pool.parallelism,
-        "nodes": pool.nodes,
-        "gpus": pool.gpus,
-        "billed_gpus": pool.billed_gpus,
-    }
-    known = {
-        "offered_load": pool.offered_load,
-        "servers": pool.servers,
-        "utilization": pool.utilization,
-        "batch": pool.batch,
-        "tpot_ms": None if pool.tpot_s is None else milliseconds(pool.tpot_s),
-        "concurrency": pool.concurrency,
-        "slots_needed": pool.slots_needed,
-        "hbm_cache_gb": None if pool.hbm_cache_bytes is None else to_gb(pool.hbm_cache_bytes),
-    }
-    return data | {key: value for key, value in known.items() if value is not None}
-
-
-def _tier(tier: TierUse) -> Data:
-    return {
-        "name": tier.name,
-        "role": tier.role,
-        "capacity_gb": to_gb(tier.capacity_bytes),
-        "staging_gb": to_gb(tier.staging_bytes),
-        "hit_rate": tier.hit_rate,
-        "cumulative_hit_rate": tier.cumulative_hit_rate,
-        "read_utilization": tier.read_utilization,
-        "fetch_ms": milliseconds(tier.fetch_s),
-        "slack_ms": milliseconds(tier.slack_s),
-        "slack_before_fetch_ms": milliseconds(tier.slack_before_fetch_s),
-        "why": tier.why,
-    }
-
-
-def _path(path: TtftPath) -> Data:
-    return {
-        "class": path.class_name,
-        "path": path.path,
-        "probability": path.probability,
-        "queue_ms": milliseconds(path.queue_s),
-        "fetch_ms": milliseconds(path.fetch_s),
-        "prefill_ms": milliseconds(path.prefill_s),
-        "transfer_ms": milliseconds(path.transfer_s),
-        "total_ms": milliseconds(path.total_s),
-        "slack_ms": milliseconds(path.slack_s),
-        "in_use": path.in_use,
     }
 
 
@@ -233,7 +145,7 @@ def _cell(evaluation: Evaluation | None, certificate: Certificate | None) -> Dat
         "usd_per_million_tokens": evaluation.usd_per_million_tokens,
         "relative_gap": certificate.relative_gap if certificate else None,
         "proven": certificate.proven if certificate else False,
-        "costs": [_cost(line) for line in evaluation.costs],
+        "costs": [COST.write(line) for line in evaluation.costs],
         "decision": _decision(evaluation.decision),
     }
 
@@ -243,23 +155,7 @@ def _verdict(verdict: Verdict) -> Data:
         "saving_both": verdict.saving_both,
         "saving_disaggregation": verdict.saving_disaggregation,
         "saving_tiers": verdict.saving_tiers,
-        "points": [
-            {
-                "load_factor": point.load_factor,
-                "interaction_usd_per_hour": point.interaction_usd_per_hour,
-                "fractional": point.fractional,
-            }
-            for point in verdict.points
-        ],
-        "limits": [
-            {
-                "kind": limit.kind,
-                "relaxation": limit.relaxation,
-                "usd_per_hour": limit.usd_per_hour,
-                "structure_changed": limit.structure_changed,
-                "becomes": limit.becomes,
-            }
-            for limit in verdict.limits
-        ],
+        "points": [POINT.write(point) for point in verdict.points],
+        "limits": [LIMITING.write(limit) for limit in verdict.limits],
         "explanation": verdict.explanation,
     }

@@ -10,6 +10,7 @@ from typing import Any
 
 from planner.errors import Diagnostic, InputError
 from planner.plan import Decision
+from planner.report.node import Misfit, Node
 from planner.scenario import Scenario
 from planner.units import GB
 
@@ -35,23 +36,55 @@ def read_plan(path: Path, rank: int = 1) -> StoredPlan:
         InputError: The file cannot be read, is no plan file, or has no such rank.
     """
     data = read_json(path)
-    plans = data.get("plans") if isinstance(data, dict) else None
-    if not isinstance(plans, list):
-        raise not_a_plan_file(path, "it has no list of plans")
-    if not plans:
-        raise not_a_plan_file(path, "it lists no plan: its scenario is infeasible")
-    found = next((plan for plan in plans if isinstance(plan, dict) and plan.get("rank") == rank), None)
-    if found is None:
-        raise InputError(Diagnostic("unknown-rank", f"{path}: no plan of rank {rank}; it has {len(plans)}"))
+    root = Node(data)
     try:
-        scenario = Scenario.model_validate_json(json.dumps(data["scenario"]["resolved"]))
-        decision = decision_from(found["decision"])
-        check_shape(decision, scenario)
-        return StoredPlan(
-            rank, len(plans), decision, float(found["usd_per_hour"]), scenario, str(data["planner_version"])
-        )
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise not_a_plan_file(path, f"{type(error).__name__} at {' '.join(str(error).split())[:120]}") from None
+        plans = root["plans"].nodes()
+        if not plans:
+            raise Misfit("plans", "is empty: the scenario is infeasible, and there is no plan to read")
+        found = next((plan for plan in plans if plan["rank"].value == rank), None)
+        if found is None:
+            raise InputError(Diagnostic("unknown-rank", f"{path}: no plan of rank {rank}; it has {len(plans)}"))
+        scenario = read_scenario(root["scenario"]["resolved"])
+        decision = read_decision(found["decision"], scenario)
+        cost, version = found["usd_per_hour"].number(), root["planner_version"].text()
+    except (Misfit, OverflowError) as error:
+        raise not_a_plan_file(path, str(error), data) from None
+    return StoredPlan(rank, len(plans), decision, cost, scenario, version)
+
+
+def read_scenario(node: Node) -> Scenario:
+    """The scenario's values.
+
+    Raises:
+        Misfit: They are not a scenario's.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return Scenario.model_validate_json(json.dumps(node.mapping()))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, (node.path, *first["loc"])))
+        raise Misfit(place, f"does not fit: {first['msg'][:160]}") from None
+
+
+def read_decision(node: Node, scenario: Scenario | None) -> Decision:
+    """A decision, of the scenario's shape where that is known.
+
+    Raises:
+        Misfit: No solve wrote it.
+    """
+    try:
+        decision = decision_from(node.mapping())
+        if scenario is not None:
+            check_shape(decision, scenario)
+    except KeyError as error:
+        raise Misfit(node.path, f"has no key {error}") from None
+    except ValueError as error:
+        raise Misfit(node.path, f"does not fit: {' '.join(str(error).split())[:160]}") from None
+    except TypeError:
+        raise Misfit(node.path, "does not fit: a list or a number is of another type") from None
+    return decision
 
 
 def read_json(path: Path) -> Any:
@@ -66,12 +99,21 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise not_a_plan_file(path, f"it is not JSON ({' '.join(str(error).split())[:80]})") from None
+        at = getattr(error, "pos", 0)
+        said = " ".join(str(error).split())[:80]
+        cut = "it is empty" if not raw.strip() else "it ends too early: the file is cut off"
+        ended = at >= len(raw.rstrip()) - 1 or said.startswith("Unterminated string")
+        raise not_a_plan_file(path, cut if ended else f"it is not JSON ({said})") from None
 
 
-def not_a_plan_file(path: Path, why: str) -> InputError:
-    """What a file that no solve wrote is refused with."""
-    return InputError(Diagnostic("not-a-plan-file", f"{path}: not a plan file of planner solve: {why}"))
+def not_a_plan_file(path: Path, why: str, data: Any = None) -> InputError:
+    """What a file that no solve wrote is refused with: what is wrong with it, and what to give instead."""
+    wanted = "give plans.json of planner solve; `planner solve SCENARIO` writes it to reports/NAME/plans.json"
+    kind = data.get("kind") if isinstance(data, dict) else None
+    fault = f"written by planner {kind[:40]}, not by planner solve" if isinstance(kind, str) else (
+        f"not a plan file of planner solve: {why}"
+    )  # fmt: skip
+    return InputError(Diagnostic("not-a-plan-file", f"{path}: {fault}", hint=wanted))
 
 
 def decision_from(data: Mapping[str, Any]) -> Decision:

@@ -1,47 +1,44 @@
 """A plan file as the results that it was written from: the inverse of :mod:`planner.report.data`.
 
-What a file holds is checked by type on the way in; a file that no solve wrote is one InputError. Numbers that may be
-infinite (a slack, a bound) became ``null`` and come back as NaN.
+What a file holds is checked by type on the way in; a file that no solve wrote is one InputError that names the place.
+Numbers that may be infinite (a slack, a bound) became ``null`` and come back as NaN.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from planner.plan import (
     Architecture,
     Cell,
     Certificate,
-    CostLine,
+    Change,
+    Conflict,
     Evaluation,
-    Limit,
-    LoadPoint,
+    Fix,
     Plan,
     PlanSet,
     Pool,
-    Role,
     Status,
-    TierUse,
     TtftPath,
     Verdict,
-    Violation,
 )
-from planner.report.planfile import check_shape, decision_from, not_a_plan_file, read_json
+from planner.report.data import SCHEMA_VERSION
+from planner.report.node import Misfit, Node
+from planner.report.planfile import not_a_plan_file, read_decision, read_json, read_scenario
+from planner.report.records import CERTIFICATE, COST, LIMITING, PATH, POINT, POOL, TIER, VIOLATION
 from planner.scenario import Scenario
-from planner.units import GB, seconds
 
-Node = Mapping[str, Any]
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from planner.physics.system import System
+
 ARCHITECTURES: tuple[Architecture, ...] = ("colocated", "disaggregated")
-ROLES: tuple[Role, ...] = ("unused", "sync", "prefetch")
 STATUSES: tuple[Status, ...] = ("optimal", "feasible", "infeasible")
-MOST = 1e18  # of any quantity in a plan file
-LIMITS: tuple[Literal["slack", "hits"], ...] = ("slack", "hits")
+WORDS = ("synergy", "offset", "inconclusive", "not comparable")
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,13 @@ class StoredSet:
     plan_set: PlanSet
     scenario: Scenario | None  # None where the file was written without its values
     text: str  # of the scenario file; empty where there was none
+
+    @cached_property
+    def system(self) -> System | None:
+        """The scenario's physics."""
+        from planner.physics.system import System
+
+        return None if self.scenario is None else System(self.scenario)
 
 
 def read_plan_set(path: Path) -> StoredSet:
@@ -62,230 +66,132 @@ def read_plan_set(path: Path) -> StoredSet:
     data = read_json(path)
     try:
         return stored_set(data)
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise not_a_plan_file(path, f"{type(error).__name__} at {' '.join(str(error).split())[:120]}") from None
+    except (Misfit, OverflowError) as error:
+        raise not_a_plan_file(path, str(error), data) from None
 
 
 def stored_set(data: Any) -> StoredSet:
-    """The results in a plan file's JSON."""
-    head = data["scenario"]
-    resolved = head.get("resolved")
-    scenario = None if resolved is None else Scenario.model_validate_json(json.dumps(resolved))
-    found = _plan_set(data, head)
-    if scenario is not None:
-        for plan in found.plans:
-            check_shape(plan.evaluation.decision, scenario)
-    return StoredSet(found, scenario, _text(head.get("text") or ""))
+    """The results in a plan file's JSON.
+
+    Raises:
+        Misfit: The data is not what a solve writes.
+    """
+    root = Node(data)
+    version = root.get("schema_version")
+    if not version.absent and version.number() > SCHEMA_VERSION:
+        raise Misfit("schema_version", f"is {version.value}, of a newer planner; this one reads {SCHEMA_VERSION}")
+    head = root["scenario"]
+    scenario = head.get("resolved").optional(read_scenario)
+    found = _plan_set(root, head)
+    for plan in root["plans"].nodes():
+        read_decision(plan["decision"], scenario)
+    return StoredSet(found, scenario, head.get("text").optional(Node.text) or "")
 
 
-def _plan_set(data: Node, head: Node) -> PlanSet:
+def _plan_set(root: Node, head: Node) -> PlanSet:
+    cells = root["cells"]
     return PlanSet(
-        scenario_name=_text(head["name"]),
-        scenario_file=_text(head["file"]),
-        scenario_sha256=_text(head["sha256"]),
-        headline=_text(head["headline"]),
-        planner_version=_text(data["planner_version"]),
-        status=_one_of(data["status"], STATUSES),
-        certificate=_optional(_certificate, data["certificate"]),
-        plans=_each(_plan, data["plans"]),
-        cells=tuple(_cells(data["cells"])),
-        verdict=_verdict(data["cells"]) if data["cells"].get("verdict") else None,
-        defaults=tuple((_text(row["key"]), _text(row["value"])) for row in data["defaults"]),
-        sources=tuple((_text(row["value"]), _text(row["source"])) for row in data["sources"]),
-        warnings=_texts(data["warnings"]),
-        reasons=_texts(data["reasons"]),
-        seconds=_number(data["seconds"]),
-        versions=tuple((_text(name), _text(version)) for name, version in data["versions"].items()),
+        scenario_name=head["name"].text(),
+        scenario_file=head["file"].text(),
+        scenario_sha256=head["sha256"].text(),
+        headline=head["headline"].text(),
+        planner_version=root["planner_version"].text(),
+        status=root["status"].one_of(STATUSES),
+        certificate=root["certificate"].optional(CERTIFICATE.read),
+        plans=root["plans"].each(_plan),
+        cells=tuple(_cells(cells)),
+        verdict=None if cells.get("verdict").absent else _verdict(cells),
+        defaults=root["defaults"].each(lambda row: (row["key"].text(), row["value"].text())),
+        sources=root["sources"].each(lambda row: (row["value"].text(), row["source"].text())),
+        warnings=root["warnings"].each(Node.text),
+        reasons=root["reasons"].each(Node.text),
+        conflicts=() if root.get("conflicts").absent else root["conflicts"].each(_conflict),
+        fixes=() if root.get("fixes").absent else root["fixes"].each(_fix),
+        seconds=root["seconds"].number(),
+        versions=tuple((name, root["versions"][name].text()) for name in root["versions"].mapping()),
     )
 
 
-def _certificate(row: Node) -> Certificate:
-    numbers = (row[key] for key in ("usd_per_hour_lower_bound", "usd_per_hour", "relative_gap", "target_gap"))
-    bound, cost, gap, target = map(_perhaps, numbers)
-    rounds, solver = int(_number(row["rounds"])), _text(row["solver"])
-    return Certificate(bound, cost, gap, target, rounds, _number(row["seconds"]), solver, _texts(row["verified_by"]))
-
-
 def _plan(row: Node) -> Plan:
-    return Plan(int(_number(row["rank"])), _evaluation(row), _texts(row["differs_by"]))
+    return Plan(row["rank"].count(), _evaluation(row), row["differs_by"].each(Node.text))
 
 
 def _evaluation(row: Node) -> Evaluation:
     return Evaluation(
-        decision=decision_from(row["decision"]),
-        usd_per_hour=_number(row["usd_per_hour"]),
-        usd_per_million_tokens=_number(row["usd_per_million_tokens"]),
-        costs=_each(_cost, row["costs"]),
-        prefill=_pool(row["prefill"]),
-        decode=_optional(_pool, row["decode"]),
-        tiers=_each(_tier, row["tiers"]),
-        effective_hit_rate=_number(row["effective_hit_rate"]),
-        paths=_each(_path, row["ttft"]),
-        tpot_s=_ms(row["tpot_ms"]),
-        binding=_texts(row["binding"]),
-        violations=_each(_violation, row["violations"]),
-        notes=_texts(row["notes"]),
-    )
-
-
-def _cost(row: Node) -> CostLine:
-    amounts = (_number(row["unit_usd_per_hour"]), _number(row["usd_per_hour"]))
-    return CostLine(
-        _text(row["item"]), _number(row["quantity"]), _text(row["unit"]), *amounts, _text(row["source_key"])
-    )
-
-
-def _pool(row: Node) -> Pool:
-    cache = _optional(_number, row.get("hbm_cache_gb"))
-    batch = _optional(_number, row.get("batch"))
-    return Pool(
-        instances=int(_number(row["instances"])),
-        gpus_per_instance=int(_number(row["gpus_per_instance"])),
-        parallelism=_text(row["parallelism"]),
-        nodes=_number(row["nodes"]),
-        gpus=int(_number(row["gpus"])),
-        billed_gpus=_number(row["billed_gpus"]),
-        offered_load=_optional(_number, row.get("offered_load")),
-        servers=_optional(_number, row.get("servers")),
-        utilization=_optional(_number, row.get("utilization")),
-        batch=None if batch is None else int(batch),
-        tpot_s=_optional(_ms, row.get("tpot_ms")),
-        concurrency=_optional(_number, row.get("concurrency")),
-        slots_needed=_optional(_number, row.get("slots_needed")),
-        hbm_cache_bytes=None if cache is None else cache * GB,
-    )
-
-
-def _tier(row: Node) -> TierUse:
-    return TierUse(
-        name=_text(row["name"]),
-        role=_one_of(row["role"], ROLES),
-        capacity_bytes=_number(row["capacity_gb"]) * GB,
-        staging_bytes=_number(row["staging_gb"]) * GB,
-        hit_rate=_number(row["hit_rate"]),
-        cumulative_hit_rate=_number(row["cumulative_hit_rate"]),
-        read_utilization=_number(row["read_utilization"]),
-        fetch_s=_ms(row["fetch_ms"]),
-        slack_s=_ms(row["slack_ms"]),
-        slack_before_fetch_s=_ms(row["slack_before_fetch_ms"]),
-        why=_text(row["why"]),
+        decision=read_decision(row["decision"], None),
+        usd_per_hour=row["usd_per_hour"].number(),
+        usd_per_million_tokens=row["usd_per_million_tokens"].number(),
+        costs=row["costs"].each(COST.read),
+        prefill=POOL.read(row["prefill"]),
+        decode=row["decode"].optional(POOL.read),
+        tiers=row["tiers"].each(TIER.read),
+        effective_hit_rate=row["effective_hit_rate"].number(),
+        paths=row["ttft"].each(_path),
+        tpot_s=row["tpot_ms"].number() / 1e3,
+        binding=row["binding"].each(Node.text),
+        violations=row["violations"].each(VIOLATION.read),
+        notes=row["notes"].each(Node.text),
     )
 
 
 def _path(row: Node) -> TtftPath:
-    used = row["in_use"] is not False
-    ms = _finite_ms if used else _ms
-    return TtftPath(
-        class_name=_text(row["class"]),
-        path=_text(row["path"]),
-        probability=_number(row["probability"]),
-        queue_s=ms(row["queue_ms"]),
-        fetch_s=ms(row["fetch_ms"]),
-        prefill_s=ms(row["prefill_ms"]),
-        transfer_s=ms(row["transfer_ms"]),
-        total_s=ms(row["total_ms"]),
-        slack_s=ms(row["slack_ms"]),
-        in_use=used,
-    )
+    found = PATH.read(row)
+    times = (found.queue_s, found.fetch_s, found.prefill_s, found.transfer_s, found.total_s, found.slack_s)
+    if found.in_use and not all(map(math.isfinite, times)):
+        raise Misfit(row.path, "is in use and has a time that is null")
+    return found
 
 
-def _violation(row: Node) -> Violation:
-    return Violation(_text(row["rule"]), _number(row["need"]), _number(row["have"]), _text(row["unit"]))
+def _conflict(row: Node) -> Conflict:
+    return Conflict(
+        row["code"].text(), row["promise"].text(), row["best"].perhaps(), row["limit"].perhaps(), row["unit"].text(),
+        row["key"].text(), row["line"].optional(Node.count), row["alone"].flag(),
+    )  # fmt: skip
+
+
+def _fix(row: Node) -> Fix:
+    def change(one: Node) -> Change:
+        return Change(one["key"].text(), one["line"].optional(Node.count), one["from"].value, one["to"].value)
+
+    return Fix(row["changes"].each(change), row["usd_per_hour"].number())
 
 
 def _cells(data: Node) -> list[Cell]:
-    why_not = data.get("why_not") or {}
+    why_not = data.get("why_not")
+    said = {} if why_not.absent else {key: why_not[key].text() for key in why_not.mapping()}
     return [
-        _cell(architecture, tiered, data[architecture][key], _text(why_not.get(f"{architecture}.{key}", "")))
+        _cell(architecture, tiered, data[architecture][key], said.get(f"{architecture}.{key}", ""))
         for architecture in ARCHITECTURES
         for tiered, key in ((False, "hbm_only"), (True, "tiered"))
-        if data[architecture][key] is not None or f"{architecture}.{key}" in why_not
+        if not data[architecture][key].absent or f"{architecture}.{key}" in said
     ]
 
 
-def _cell(architecture: Architecture, tiered: bool, row: Node | None, why_not: str) -> Cell:
+def _cell(architecture: Architecture, tiered: bool, row: Node, why_not: str) -> Cell:
     """A cell's decision and bill; its pools and paths are not in the file, except where a ranked plan is the same."""
-    if row is None:
+    if row.absent:
         return Cell(architecture, tiered, None, None, why_not)
-    decision, cost = decision_from(row["decision"]), _number(row["usd_per_hour"])
-    gap = _optional(_number, row["relative_gap"])
-    _one_of(decision.architecture, ARCHITECTURES)
+    decision, cost = read_decision(row["decision"], None), row["usd_per_hour"].number()
+    gap = row["relative_gap"].optional(Node.number)
+    row["decision"]["architecture"].one_of(ARCHITECTURES)
     pool = Pool(decision.prefill_instances, 0, decision.prefill_config, 0.0, 0, 0.0)
-    costs = _each(_cost, row.get("costs") or [])
-    nan = math.nan
-    found = Evaluation(
-        decision, cost, _number(row["usd_per_million_tokens"]), costs, pool, None, (), nan, (), nan, (), (), ()
-    )
-    proof = None if gap is None else Certificate(cost * (1 - gap), cost, gap, gap if row["proven"] else -1.0, 0, 0, "")
+    costs = () if row.get("costs").absent else row["costs"].each(COST.read)
+    tokens, nan = row["usd_per_million_tokens"].number(), math.nan
+    found = Evaluation(decision, cost, tokens, costs, pool, None, (), nan, (), nan, (), (), ())
+    target = gap if gap is not None and row["proven"].flag() else -1.0
+    proof = None if gap is None else Certificate(cost * (1 - gap), cost, gap, target, 0, 0, "")
     return Cell(architecture, tiered, found, proof, why_not)
 
 
 def _verdict(data: Node) -> Verdict:
     return Verdict(
-        word=_one_of(data["verdict"], ("synergy", "offset", "inconclusive", "not comparable")),
-        interaction_usd_per_hour=_optional(_number, data["interaction_usd_per_hour"]),
-        saving_both=_optional(_number, data.get("saving_both")),
-        saving_disaggregation=_optional(_number, data.get("saving_disaggregation")),
-        saving_tiers=_optional(_number, data.get("saving_tiers")),
-        limited_by=_texts(data["limited_by"]),
-        points=_each(_point, data.get("points") or []),
-        limits=_each(_limit, data.get("limits") or []),
-        explanation=_text(data.get("explanation") or ""),
+        word=data["verdict"].one_of(WORDS),  # type: ignore[arg-type]
+        interaction_usd_per_hour=data["interaction_usd_per_hour"].optional(Node.number),
+        saving_both=data.get("saving_both").optional(Node.number),
+        saving_disaggregation=data.get("saving_disaggregation").optional(Node.number),
+        saving_tiers=data.get("saving_tiers").optional(Node.number),
+        limited_by=data["limited_by"].each(Node.text),
+        points=() if data.get("points").absent else data["points"].each(POINT.read),
+        limits=() if data.get("limits").absent else data["limits"].each(LIMITING.read),
+        explanation=data.get("explanation").optional(Node.text) or "",
     )
-
-
-def _point(row: Node) -> LoadPoint:
-    amount = _optional(_number, row["interaction_usd_per_hour"])
-    return LoadPoint(_number(row["load_factor"]), amount, row["fractional"] is True)
-
-
-def _limit(row: Node) -> Limit:
-    kind, cost = _one_of(row["kind"], LIMITS), _optional(_number, row["usd_per_hour"])
-    return Limit(kind, _text(row["relaxation"]), cost, row["structure_changed"] is True, _text(row["becomes"]))
-
-
-def _each(read: Callable[[Node], T], rows: Sequence[Node]) -> tuple[T, ...]:
-    return tuple(read(row) for row in rows)
-
-
-def _optional(read: Callable[[Any], T], value: Any) -> T | None:
-    return None if value is None else read(value)
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{str(value)[:40]!r} where a number belongs")
-    if not abs(value) <= MOST:
-        raise ValueError("a number is beyond anything that is built")
-    return value
-
-
-def _perhaps(value: Any) -> float:
-    return math.nan if value is None else _number(value)
-
-
-def _ms(value: Any) -> float:
-    return seconds(_perhaps(value))
-
-
-def _finite_ms(value: Any) -> float:
-    return seconds(_number(value))
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{str(value)[:40]!r} where text belongs")
-    return value
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    if not isinstance(values, list):
-        raise ValueError(f"{str(values)[:40]!r} where a list belongs")
-    return tuple(_text(value) for value in values)
-
-
-def _one_of(value: Any, allowed: tuple[T, ...]) -> T:
-    for choice in allowed:
-        if value == choice:
-            return choice
-    raise ValueError(f"{str(value)[:40]!r} is none of {', '.join(map(str, allowed))}")

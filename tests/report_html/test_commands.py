@@ -92,3 +92,53 @@ def test_solve_writes_the_same_page(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     written = Path("reports/steady/report.html").read_text(encoding="utf-8")
     assert written == Path("again.html").read_text(encoding="utf-8")
     assert Scenario.__name__ not in written
+
+
+def _without(data: Any, *path: Any) -> Any:
+    *way, last = path
+    holder = data
+    for key in way:
+        holder = holder[key]
+    del holder[last]
+    return data
+
+
+def _with(data: Any, value: Any, *path: Any) -> Any:
+    *way, last = path
+    holder = data
+    for key in way:
+        holder = holder[key]
+    holder[last] = value
+    return data
+
+
+def test_a_wrong_file_is_told_what_is_wrong_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chat = lambda: made.plan_data("chat")  # noqa: E731
+    whole = made.plan_text("chat")
+    cases: list[tuple[str, str]] = [
+        ("", "it is empty"),
+        ("[1, 2]", "it is a list of 2 entries where an object belongs"),
+        ("{}", "it has no key 'scenario'; its keys are none"),
+        ('{"results": [], "host": "x"}', "its keys are results, host"),
+        (whole[: len(whole) // 2], "the file is cut off"),
+        (made.plan_text("chat").replace(",", ";"), "it is not JSON"),
+        ('{"kind": "sweep", "rows": []}', "written by planner sweep, not by planner solve"),
+        ('{"kind": "budget"}', "written by planner budget"),
+        (json.dumps(_without(chat(), "plans", 0, "costs")), "plans[0] has no key 'costs'"),
+        (json.dumps(_without(chat(), "plans", 0, "decision", "roles")), "plans[0].decision has no key 'roles'"),
+        (json.dumps(_with(chat(), "24", "plans", 0, "costs", 1, "quantity")),
+         'plans[0].costs[1].quantity is "24" where a number belongs'),
+        (json.dumps(_with(chat(), 5, "plans", 0, "decision", "roles")), "plans[0].decision does not fit"),
+        (json.dumps(_with(chat(), "x", "scenario", "resolved", "slo", "ttft_ms")), "scenario.resolved.slo.ttft_ms"),
+        (json.dumps(_with(chat(), 2, "schema_version")), "of a newer planner"),
+    ]  # fmt: skip
+    target = tmp_path / "plans.json"
+    for text, said in cases:
+        target.write_text(text, encoding="utf-8")
+        assert run(["report", str(target)]) == 2
+        shown = capsys.readouterr().err
+        assert said in shown, shown
+        assert str(target) in shown
+        assert "planner solve SCENARIO" in shown
+        assert not any(word in shown for word in ("Error", "object is not", "Traceback"))
+    assert not (tmp_path / "report.html").exists()
