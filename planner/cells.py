@@ -74,9 +74,13 @@ class SimplestPlans:
         found = evaluate(self.system, without_idle_tiers(repaired(self.system, answer)))
         if not found.feasible:
             return math.inf
-        if self.best is None or preferred(found, self.best):
-            self.best = found
+        self.see(found)
         return found.usd_per_hour
+
+    def see(self, plan: Evaluation) -> None:
+        """Remember a plan that keeps every promise."""
+        if self.best is None or preferred(plan, self.best):
+            self.best = plan
 
 
 def preferred(a: Evaluation, b: Evaluation) -> bool:
@@ -115,6 +119,8 @@ def solve_cell(
     keep: int = 1,
     ranking_limit: float = math.inf,
     use_model: bool = False,
+    simplest: SimplestPlans | None = None,
+    at_most: float = math.inf,
 ) -> CellResult:
     """Solve one cell.
 
@@ -126,17 +132,21 @@ def solve_cell(
         keep: plans of different structure that must stay possible.
         ranking_limit: cost above which only this cell's own optimum is of interest.
         use_model: build and solve the model even where the candidates' own bounds close the gap.
+        simplest: judges the designs' simplest plans, where the caller wants to see them.
+        at_most: cost above which no plan is of interest, and nothing is proven.
     """
     from planner.milp.solve import Proof, Prover, SolverOptions
 
     started = time.perf_counter()
-    simplest = SimplestPlans(system)
-    found = candidates(system, architecture, tiered, keep=keep, judge=simplest.cost, halted=settings.halted)
+    simplest = simplest or SimplestPlans(system)
+    found = candidates(
+        system, architecture, tiered, keep=keep, judge=simplest.cost, halted=settings.halted, at_most=at_most
+    )
     own = simplest.best.usd_per_hour if simplest.best else math.inf
     limit = max(own, ranking_limit) * (1 + 1e-9)
     found = replace(found, designs=tuple(d for d in found.designs if d.usd_floor <= limit))
     proof = Proof(min((d.usd_floor for d in found.designs), default=math.inf), own, simplest.best)
-    proof.bound = min(proof.bound, own, found.unexplored_usd)
+    proof.bound = min(proof.bound, own, found.unexplored_usd, at_most)
     proof.interrupted = found.halted
     result = CellResult(found, proof)
     if found.designs and not found.halted and (use_model or proof.gap > settings.gap):

@@ -12,7 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from planner.bounds import hbm_suffices, reachable, rent_floor, undominated
-from planner.designs import Candidates, DecodeOption, Design, HitsNeeded, PrefillOption, RoleSet, role_sets
+from planner.designs import (
+    Candidates,
+    DecodeOption,
+    Design,
+    HitsNeeded,
+    LoadLine,
+    PrefillOption,
+    RoleSet,
+    load_line,
+    role_sets,
+)
 from planner.physics import cost, decode, queueing
 from planner.physics.system import Service, System
 from planner.physics.timing import EngineConfig
@@ -29,6 +39,7 @@ def candidates(
     keep: int = 1,
     judge: Judge | None = None,
     halted: Callable[[], str] = str,
+    at_most: float = math.inf,
 ) -> Candidates:
     """Designs of one cell, until their GPUs alone cost more than the best known plans.
 
@@ -39,15 +50,17 @@ def candidates(
         keep: how many plans of different structure must stay possible (ranked plans).
         judge: exact cost of a design's simplest plan (infinite if it has none); its results tighten the limit.
         halted: polled; a reason ends the enumeration with what was found, and with a bound on the rest.
+        at_most: cost in dollars per hour above which no design is of interest.
     """
     decodes = decode_options(system) if architecture == "disaggregated" else ()
     if architecture == "disaggregated" and not decodes:
         return Candidates(system, architecture, (), ())
-    limit = _Limit(keep, judge)
+    limit = _Limit(keep, judge, at_most)
     found: list[Design] = []
     streams = list(streams_of(system, architecture, role_sets(system.tiers, tiered), decodes))
     heap = [(s.usd(s.first), i, s.first) for i, s in enumerate(streams)]
     heapq.heapify(heap)
+    untried = set(range(len(streams)))
     unexplored, reason = math.inf, ""
     while heap:
         usd, i, count = heapq.heappop(heap)
@@ -56,9 +69,14 @@ def candidates(
         if reason := halted():
             unexplored = usd
             break
+        before = len(found)
         enough = streams[i].extend(found, count, usd, limit)
-        if not enough and count < streams[i].last:
-            heapq.heappush(heap, (streams[i].usd(count + 1), i, count + 1))
+        count += 1
+        if len(found) == before and i in untried:
+            count = streams[i].first_reachable(count)
+        untried.discard(i)
+        if not enough and count <= streams[i].last:
+            heapq.heappush(heap, (streams[i].usd(count), i, count))
     kept = [d for d in found if d.usd_floor <= limit.usd * (1 + 1e-9)]
     coupled = bool(decodes) and system.scenario.deployment.transfer.prefill_tp_at_most_decode_tp
     kept = undominated(kept, coupled)
@@ -69,10 +87,10 @@ def candidates(
 class _Limit:
     """The cost that a design must be able to undercut: the ``keep``-th best known plan."""
 
-    def __init__(self, keep: int, judge: Judge | None) -> None:
+    def __init__(self, keep: int, judge: Judge | None, at_most: float) -> None:
         self.keep, self.judge = keep, judge
-        self.costs = [math.inf] * keep
-        self.usd = math.inf
+        self.costs = [at_most] * keep
+        self.usd = at_most
 
     def see(self, design: Design, pool: DecodeOption | None) -> None:
         if self.judge is None or design.usd_floor > self.usd * (1 + 1e-9):
@@ -81,32 +99,6 @@ class _Limit:
         if found < self.usd:
             self.costs = sorted([*self.costs, found])[: self.keep]
             self.usd = self.costs[-1]
-
-
-@dataclass(frozen=True)
-class LoadLine:
-    """Offered load of a pool against hits: ``idle - saved * sum_j weights[j] e_j``."""
-
-    idle: float
-    saved: float
-    weights: tuple[float, ...]
-
-    def row(self, admitted: float) -> HitsNeeded:
-        """The hits that bring the load down to ``admitted``."""
-        if admitted < 0:
-            return HitsNeeded(self.weights, math.inf)
-        if self.saved <= 1e-12 * max(self.idle, 1e-300):  # hits save no prefill
-            return HitsNeeded(self.weights, math.inf if self.idle > admitted * (1 + 1e-12) else 0.0)
-        return HitsNeeded(self.weights, (self.idle - admitted) / self.saved)
-
-
-def load_line(system: System, miss: tuple[float, ...], hit: tuple[float, ...]) -> LoadLine:
-    """The load line of one set of service times."""
-    saved = [0.0] * len(system.laws)
-    for k, m, h in zip(system.classes, miss, hit, strict=True):
-        saved[k.partition] += k.rate * (m - h)
-    idle, total = system.load(miss, hit, (0.0,) * len(saved)), sum(saved)
-    return LoadLine(idle, total, tuple(s / total for s in saved) if total > 0 else (0.0,) * len(saved))
 
 
 @dataclass(frozen=True)
@@ -164,14 +156,43 @@ class Stream:
         one = queueing.admissible_load(ways, system.load_imbalance * system.rate / count, *shared)
         return count * one / system.load_imbalance
 
+    def wait_s(self, count: int, load: float) -> float:
+        """The queue wait at the percentile under an offered load; infinite beyond the utilisation limit."""
+        system, ways = self.system, self.config.ways
+        if load > self.most(count):
+            return math.inf
+        if self.batch is None:
+            return queueing.wait_s(count * ways, load, system.rate, self.service.variability, system.percentile)
+        share = system.load_imbalance / count
+        return queueing.wait_s(ways, load * share, system.rate * share, self.service.variability, system.percentile)
+
     def pure_admissible(self, count: float) -> float:
         """Largest pure prefill load that leaves decode its TPOT and slots."""
         if self.batch is None:
             return math.inf
         system = self.system
-        steps = system.steps_s(self.config, self.batch)
-        share = decode.max_prefill_share(self.concurrency, count * self.batch, system.z, max(steps), system.tpot_s)
+        step_s = self.service.step_s
+        share = decode.max_prefill_share(self.concurrency, count * self.batch, system.z, step_s, system.tpot_s)
         return share * count * self.config.ways if share >= 0 else -1.0
+
+    def first_reachable(self, count: int) -> int:
+        """The least count from ``count`` on whose pools could reach the hits they need; ``last + 1`` where none could.
+
+        More instances never need more hits: at an unchanged total load each gets less of it, so that its queue waits
+        less and its decoding leaves more to prefill. Hence bisection.
+        """
+        tops = [law.top for law in self.system.laws]
+        least, pure = (line.least(tops) * (1 - 1e-9) for line in (self.lines[0], self.lines[-1]))
+        longest = max(self.budgets[s] for s in self.sets)
+
+        def possible(n: int) -> bool:
+            return self.wait_s(n, least) <= longest and (self.batch is None or pure <= self.pure_admissible(n))
+
+        low, high = count, self.last + 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if possible(middle) else (middle + 1, high)
+        return low
 
     def extend(self, found: list[Design], count: int, gpu_usd: float, limit: _Limit) -> bool:
         """Add the designs at ``count``; True where HBM alone suffices (tiers and more instances only cost more)."""
@@ -275,9 +296,9 @@ def _hbm_per_instance(system: System, config: EngineConfig, batch: int | None) -
 
 def _fewest(system: System, config: EngineConfig, batch: int | None, line: LoadLine, concurrency: float) -> int:
     """Fewest instances worth trying: below it the utilisation limit fails even if every reusable prefix hits."""
-    best = line.idle - line.saved * sum(w * law.top for w, law in zip(line.weights, system.laws, strict=True))
+    least = line.least([law.top for law in system.laws])
     limit = system.max_utilization * config.ways / (1.0 if batch is None else system.load_imbalance)
-    fewest = max(1, math.ceil(min(line.idle, best) / limit - 1e-9))
+    fewest = max(1, math.ceil(least / limit - 1e-9))
     if batch is not None:
         fewest = max(fewest, math.ceil(decode.slots_needed(concurrency, system.z) / batch - 1e-9))
     return fewest

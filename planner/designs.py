@@ -97,6 +97,36 @@ class HitsNeeded:
 
 
 @dataclass(frozen=True)
+class LoadLine:
+    """Offered load of a pool against hits: ``idle - saved * sum_j weights[j] e_j``."""
+
+    idle: float
+    saved: float
+    weights: tuple[float, ...]
+
+    def row(self, admitted: float) -> HitsNeeded:
+        """The hits that bring the load down to ``admitted``."""
+        if admitted < 0:
+            return HitsNeeded(self.weights, math.inf)
+        if self.saved <= 1e-12 * max(self.idle, 1e-300):  # hits save no prefill
+            return HitsNeeded(self.weights, math.inf if self.idle > admitted * (1 + 1e-12) else 0.0)
+        return HitsNeeded(self.weights, (self.idle - admitted) / self.saved)
+
+    def least(self, hits: Sequence[float]) -> float:
+        """The load at these hits, or without any where that is less."""
+        return min(self.idle, self.idle - self.saved * sum(w * h for w, h in zip(self.weights, hits, strict=True)))
+
+
+def load_line(system: System, miss: tuple[float, ...], hit: tuple[float, ...]) -> LoadLine:
+    """The load line of one set of service times."""
+    saved = [0.0] * len(system.laws)
+    for k, m, h in zip(system.classes, miss, hit, strict=True):
+        saved[k.partition] += k.rate * (m - h)
+    idle, total = system.load(miss, hit, (0.0,) * len(saved)), sum(saved)
+    return LoadLine(idle, total, tuple(s / total for s in saved) if total > 0 else (0.0,) * len(saved))
+
+
+@dataclass(frozen=True)
 class Design:
     """A prefill option with one role per tier; ``rows`` are what its hits must reach."""
 

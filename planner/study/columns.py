@@ -5,13 +5,14 @@ A level is the share of the service's load that is planned for; the rest is turn
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cmp_to_key
 
-from planner.cells import SimplestPlans, SolveSettings, solve_cell
-from planner.derive import cheapest_decode
+from planner.cells import SimplestPlans, SolveSettings, preferred, solve_cell
 from planner.physics.system import System
-from planner.plan import Evaluation
+from planner.plan import Architecture, Evaluation
 from planner.scenario import Scenario, replace
 
 LEVELS = (1.0, 0.75, 0.5, 0.25)
@@ -29,6 +30,11 @@ class Column:
     capacity_gb: tuple[tuple[str, float], ...]
     value: float
     plan: Evaluation | None = None
+
+    @property
+    def architecture(self) -> str:
+        """Of its plan; empty where nothing is served."""
+        return self.plan.decision.architecture if self.plan is not None else ""
 
     def uses(self, resource: str) -> float:
         """The amount of a resource: ``usd``, ``gpus`` or a tier's name (GB)."""
@@ -62,33 +68,52 @@ def service_of(
     """Solve ``scenario`` at each level and keep its cheapest structures."""
     full = System(scenario)
     value = weight * full.tokens_per_s * MTOK_PER_HOUR
+    settings = SolveSettings(scenario.solve.gap, stop=stop)
+    architectures: Sequence[Architecture] = scenario.deployment.architectures
     columns = [EMPTY]
     for level in sorted(set(levels), reverse=True):
         rate = full.rate * level
         system = System(replace(scenario, {"workload.requests_per_second": rate}), like=full) if level != 1 else full
-        plans = _plans(system, scenario.solve.gap, structures, stop)
-        columns += _undominated([_column(p, level, value * level) for p in plans])[:structures]
+        found: list[Column] = []
+        for architecture in architectures:
+            more = _plans(system, architecture, structures, settings, found)
+            found = _undominated([*found, *(_column(p, level, value * level) for p in more)])[:structures]
+        if found:  # the next level starts with the architecture that was cheapest here
+            architectures = sorted(architectures, key=lambda a: a != found[0].architecture)
+        columns += found
     return Service(name, weight, full.tokens_per_s * MTOK_PER_HOUR, tuple(columns))
 
 
-def _plans(system: System, gap: float, structures: int, stop: Callable[[], bool] | None) -> list[Evaluation]:
-    """The proven optimum of each architecture, and the simplest plans of the next structures."""
-    found: dict[tuple[object, ...], Evaluation] = {}
-    for architecture in system.scenario.deployment.architectures:
-        cell = solve_cell(system, architecture, True, SolveSettings(gap, stop=stop), keep=structures)
-        plans = [cell.best] if cell.best is not None else []
-        for design in cell.candidates.designs[: 3 * structures]:
-            simplest = SimplestPlans(system)
-            decodes = cell.candidates.decodes
-            pool = cheapest_decode(decodes, design.prefill.config, system) if decodes else None
-            simplest.cost(design, pool)
-            if simplest.best is not None:
-                plans.append(simplest.best)
-        for plan in plans:
-            key = plan.decision.structure()
-            if key not in found or plan.usd_per_hour < found[key].usd_per_hour:
-                found[key] = plan
-    return sorted(found.values(), key=lambda p: p.usd_per_hour)
+class _Structures(SimplestPlans):
+    """Simplest plans, of which the cheapest of each structure is kept."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
+        self.plans: dict[tuple[object, ...], Evaluation] = {}
+
+    def see(self, plan: Evaluation) -> None:
+        """Remember ``plan`` where it is the best of its structure."""
+        super().see(plan)
+        structure = plan.decision.structure()
+        if structure not in self.plans or preferred(plan, self.plans[structure]):
+            self.plans[structure] = plan
+
+
+def _plans(
+    system: System, architecture: Architecture, structures: int, settings: SolveSettings, known: Sequence[Column]
+) -> list[Evaluation]:
+    """The architecture's proven optimum and the simplest plans of the next structures.
+
+    Where as many columns are ``known`` as are kept, nothing dearer than the last of them is looked for.
+    """
+    at_most = known[-1].usd_per_hour if len(known) >= structures else math.inf
+    seen = _Structures(system)
+    cell = solve_cell(
+        system, architecture, True, settings, keep=structures, ranking_limit=0.0, simplest=seen, at_most=at_most
+    )
+    if cell.best is not None:
+        seen.see(cell.best)
+    return list(seen.plans.values())
 
 
 def _column(plan: Evaluation, level: float, value: float) -> Column:
@@ -97,10 +122,17 @@ def _column(plan: Evaluation, level: float, value: float) -> Column:
     return Column(level, plan.usd_per_hour, billed, sizes, value, plan)
 
 
+def _order(a: Column, b: Column) -> int:
+    """Cheaper first; of equals the simpler plan."""
+    if a.plan is None or b.plan is None:
+        return 0
+    return preferred(b.plan, a.plan) - preferred(a.plan, b.plan)
+
+
 def _undominated(columns: list[Column]) -> list[Column]:
-    """Without those that take no less of anything than a cheaper one of the same level."""
+    """Cheapest first, without those that take no less of anything than a cheaper one of the same level."""
     kept: list[Column] = []
-    for column in columns:
+    for column in sorted(columns, key=cmp_to_key(_order)):
         names = {name for c in (column, *kept) for name, _ in c.capacity_gb} | {"usd", "gpus"}
         if not any(all(k.uses(n) <= column.uses(n) + 1e-9 for n in names) for k in kept):
             kept.append(column)
