@@ -33,5 +33,6 @@ def breakeven(
     deliver(
         session, wanted_format(format_, output), output,
         table=lambda: render.to_table(found), data=lambda: render.to_data(found), csv=lambda: render.to_csv(found),
+        markdown=lambda: render.to_markdown(found),
     )  # fmt: skip
     return 0

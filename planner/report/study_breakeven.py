@@ -1,94 +1,229 @@
-"""Break-even capacities as text, JSON and CSV."""
+"""Break-even capacities as text, Markdown, JSON and CSV."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.report import study_markdown as md
 from planner.report.data import SCHEMA_VERSION
 from planner.report.format import ABSENT, number, percent, safe, significant, size, usd
-from planner.report.grid import paragraph
+from planner.report.grid import page_columns, paragraph
 from planner.report.study_common import csv_text, plan_row, table, tiers_text, titled
 
 if TYPE_CHECKING:
-    from planner.study.breakeven import BreakEven, BreakEvens
+    from planner.study.breakeven import Best, BreakEven, BreakEvens
+    from planner.study.next_tb import NextTB
 
 Data = dict[str, Any]
-BAR_COLUMNS = 40
+TB = 1e12
+SIDE_BY_SIDE = 3  # tiers in one table
+LONGEST_BAR = 40
+PICTURED_LOGS = 2.0  # powers of ten beyond the tier's capacity that a picture shows
+NO_PICTURE = "no picture of the closed form's explosion: no power law describes the curve"
 
 
 def to_table(found: BreakEvens) -> str:
     """Per tier: closed form and its verdict, the true optimum, the next TB, retention, and the explosion."""
-    plan = found.plan
-    head = (
-        f"  at the plan: {usd(plan.usd_per_hour)}/h, {plan.decision.architecture}, {tiers_text(plan)}, "
-        f"prefill {percent(found.utilization)} busy"
-    )
-    parts = [[line for row in found.rows for line in _tier(row)]] if found.rows else []
+    parts: list[list[str]] = []
+    for rows in _groups(found):
+        titles, cells = _figures(rows)
+        parts.append(table(titles, cells, range(1, len(titles)), (0,)))
+        for row in rows:
+            first, *rest = _sentences(row, found)
+            parts.append([*paragraph(first, hang=2), *(t for s in rest for t in paragraph(s, indent=4, hang=2))])
+    for row in found.rows:
+        if row.pictured:
+            parts.append(_picture(row))
     return titled(
         f"{safe(found.scenario_name, 60)} · {safe(found.headline, 300)}",
-        [head, *_summary(found)],
+        paragraph(_head(found)),
         *parts,
-        _picture(found.rows[0]) if found.rows else [],
-        [f"  {safe(name, 24)}: no rent, so there is nothing to break even" for name in found.free],
+        [line for text in _remarks(found) for line in paragraph(text, hang=2)],
     )
 
 
-def _summary(found: BreakEvens) -> list[str]:
-    rows = [
-        [
-            _name(r), f"${significant(r.usd_per_hit)}", number(r.beta, 2),
-            size(r.closed_form_bytes) + (" (ceiling)" if r.capped else "") if r.trusted else "refused",
-            size(r.optimum_bytes), size(r.plan_bytes) if r.plan_bytes else ABSENT,
-            usd(r.next_tb_usd_per_hour, signed=True), _minutes(r.plan_minutes), _minutes(r.optimum_minutes),
-        ]
-        for r in found.rows
-    ]  # fmt: skip
-    titles = [
-        "tier",
-        "a hit saves",
-        "β",
-        "closed form",
-        "on the curve",
-        "plan",
-        "next TB, $/h",
-        "KV stays",
-        "at optimum",
+def to_markdown(found: BreakEvens) -> str:
+    """The same, for an issue or a design document."""
+    blocks = [md.text(_head(found))]
+    for rows in _groups(found):
+        titles, cells = _figures(rows)
+        told = [[f"… {title.strip()}" if title.startswith(" ") else title, *rest] for title, *rest in cells]
+        blocks.append(md.table(titles, told, range(1, len(titles))))
+        blocks += [md.bullets(_sentences(row, found)) for row in rows]
+    for row in found.rows:
+        if row.pictured:
+            cells = [[_beta(b, row), _tb(k), _against(k, row)] for b, k in row.explosion]
+            titles = ["β", "closed form, TB", f"against {_tb(row.limit_bytes)} TB that fit"]
+            blocks.append(md.section(_picture_title(row), md.table(titles, cells, (0, 1, 2))))
+    blocks.append(md.bullets(_remarks(found)))
+    return md.document(f"{safe(found.scenario_name, 60)} · {safe(found.headline, 300)}", *blocks)
+
+
+def _head(found: BreakEvens) -> str:
+    plan = found.plan
+    return (
+        f"at the plan: {usd(plan.usd_per_hour)}/h, {plan.decision.architecture}, {tiers_text(plan)}, "
+        f"prefill {percent(found.utilization)} busy"
+    )
+
+
+def _remarks(found: BreakEvens) -> list[str]:
+    out = [f"{_name(row)}: {NO_PICTURE}" for row in found.rows if not row.pictured]
+    if found.plan.decision.architecture == "colocated" and found.rows:
+        out.append(
+            "colocated instances decode too, so fewer prefill seconds free less than their share of a GPU: "
+            "a hit saves at most what is said here"
+        )
+    out += [f"{safe(name, 24)}: nothing of it is paid for, so there is nothing to break even" for name in found.free]
+    return out + [f"{safe(name, 60)}: a hit saves no GPU time, so no tier breaks even" for name in found.worthless]
+
+
+def _groups(found: BreakEvens) -> list[Sequence[BreakEven]]:
+    """Rows that share a table: the tiers of one partition, not too many side by side."""
+    out: list[Sequence[BreakEven]] = []
+    for partition in dict.fromkeys(row.partition for row in found.rows):
+        rows = [row for row in found.rows if row.partition == partition]
+        out += [rows[i : i + SIDE_BY_SIDE] for i in range(0, len(rows), SIDE_BY_SIDE)]
+    return out
+
+
+def _figures(rows: Sequence[BreakEven]) -> tuple[list[str], list[list[str]]]:
+    """One column per tier; every line in one unit."""
+    lines = [
+        ("rent, $/TB·h", [significant(r.usd_per_byte_hour * TB) for r in rows]),
+        ("a hit saves, $", [significant(r.usd_per_hit) for r in rows]),
+        ("closed form, TB", [_tb(r.closed_form_bytes) if r.trusted else "refused" for r in rows]),
+        ("optimum on the curve, TB", [_capacity(r.optimum) for r in rows]),
+        ("  saves beyond free HBM, $/h", [_saving(r.optimum) for r in rows]),
+        ("the plan's nodes hold, TB", [_tb(r.limit_bytes) for r in rows]),
+        ("optimum within that, TB", [_capacity(r.within) for r in rows]),
+        ("  saves beyond free HBM, $/h", [_saving(r.within) for r in rows]),
+        ("in the plan, TB", [_tb(r.plan_bytes) if r.plan_bytes else ABSENT for r in rows]),
+        ("KV stays, min: in the plan", [_minutes(r.plan_minutes) for r in rows]),
+        ("  at the optimum on the curve", [_minutes(r.optimum.minutes if _pays(r.optimum) else None) for r in rows]),
+        ("one more TB, saved less paid, $/h", ["" for _ in rows]),
+        ("  at the plan, whole GPUs", [_worth(r.next_tb.plan_usd_per_hour) for r in rows]),
+        ("  with GPUs in fractions", [_worth(r.next_tb.fractional_usd_per_hour) for r in rows]),
     ]
-    return table(titles, rows, tuple(range(1, len(titles))), (0,))
+    return ["", *(_name(r) for r in rows)], [[title, *cells] for title, cells in lines]
 
 
 def _name(row: BreakEven) -> str:
     return safe(row.tier, 24) + (f" ({safe(row.partition, 30)})" if row.partition else "")
 
 
+def _tb(size_bytes: float) -> str:
+    value = size_bytes / TB
+    return significant(value) if value < 1e6 else f"{value:.0e}".replace("e+0", "e").replace("e+", "e")
+
+
+def _pays(best: Best) -> bool:
+    return best.usd_per_hour > 0
+
+
+def _capacity(best: Best) -> str:
+    return _tb(best.size_bytes) if _pays(best) else "none pays"
+
+
+def _saving(best: Best) -> str:
+    return number(best.usd_per_hour, 2) if _pays(best) else ABSENT
+
+
 def _minutes(minutes: float | None) -> str:
-    if minutes is None:
-        return ABSENT
-    return f"{number(minutes, 1)} min" if minutes < 120 else f"{number(minutes / 60, 1)} h"
+    return ABSENT if minutes is None else significant(minutes)
 
 
-def _tier(row: BreakEven) -> list[str]:
-    lines = paragraph(f"{_name(row)}: the closed form {row.why}", hang=2)
-    saves = "saves" if row.optimum_usd_per_hour > 0 else "would lose"
-    text = f"{size(row.optimum_bytes)} {saves} {usd(abs(row.optimum_usd_per_hour))}/h beyond free HBM"
-    if row.optimum_bytes > row.limit_bytes:
-        text += f"; the plan's nodes hold {size(row.limit_bytes)}"
-    lines += paragraph(f"on the actual curve: {text}", indent=4)
-    moved = f"{percent(row.elasticity / 100, 1, signed=True)} of capacity per 0.01 of beta"
-    return lines + paragraph(f"sensitivity of the closed form: {moved}", indent=4)
+def _worth(usd_per_hour: float | None) -> str:
+    if usd_per_hour is None:
+        return "does not fit"
+    sign = "+" if usd_per_hour > 0 else ""
+    return sign + (number(usd_per_hour, 2) if abs(usd_per_hour) >= 0.1 else significant(usd_per_hour))
+
+
+def _sentences(row: BreakEven, found: BreakEvens) -> list[str]:
+    """What the figures mean, the closed form's verdict first."""
+    out = [f"{_name(row)}: the closed form {row.why}"]
+    moved = f"it moves by {percent(row.elasticity / 100, 1, signed=True)} per 0.01 of beta"
+    if row.trusted and row.capped:
+        moved = f"capped at {_tb(row.ceiling_bytes)} TB, where the curve meets its ceiling; uncapped {moved}"
+    if row.pictured:
+        out.append(moved)
+    if not _pays(row.optimum):
+        out.append("no capacity of it saves more than it costs: what pays is in free HBM already")
+    elif row.optimum.size_bytes > row.limit_bytes * (1 + 1e-9):
+        out.append(
+            f"the optimum on the curve does not fit: the plan's nodes hold {size(row.limit_bytes)}, which saves "
+            f"{usd(row.within.usd_per_hour)}/h beyond free HBM"
+        )
+    own = [rule for rule in found.plan.binding if rule.startswith(f"{row.tier}_")]
+    if row.plan_bytes > 1.02 * row.optimum.size_bytes and own:
+        out.append(f"the plan has more than the curve asks for: {', '.join(own)} decides its size")
+    return out + _next_sentences(row.next_tb, row)
+
+
+def _next_sentences(one: NextTB, row: BreakEven) -> list[str]:
+    more = "one more TB" if abs(one.added_bytes - TB) < 1 else f"{size(one.added_bytes)} more (a purchase step)"
+    if one.plan_usd_per_hour is None:
+        plan = f"{more} does not fit: {size(row.plan_bytes)} of {size(row.limit_bytes)} are in the plan"
+    elif not row.plan_bytes:
+        plan = f"{more}, its GPUs and roles kept, would lie idle: {balance(one.plan_usd_per_hour)}"
+    else:
+        plan = f"{more}, its GPUs and roles kept, {balance(one.plan_usd_per_hour)}"
+    return [
+        f"at the plan: {plan}",
+        f"in the model with GPUs in fractions (no limit but the curve, beside what the plan has): {more} "
+        f"{balance(one.fractional_usd_per_hour)}",
+    ]
+
+
+def balance(usd_per_hour: float) -> str:
+    """What is saved less what is paid, in words.
+
+    >>> balance(2.5), balance(-0.0115), balance(0.0)
+    ('saves $2.50/h more than it costs', 'costs $0.0115/h more than it saves', 'saves what it costs')
+    """
+    amount = abs(usd_per_hour)
+    if amount < 1e-6:
+        return "saves what it costs"
+    shown = usd(amount) if amount >= 0.1 else f"${significant(amount)}"
+    return f"saves {shown}/h more than it costs" if usd_per_hour > 0 else f"costs {shown}/h more than it saves"
+
+
+def _picture_title(row: BreakEven) -> str:
+    return f"Closed form of {_name(row)} as β nears 1, through the same point of the curve"
+
+
+def _beta(beta: float, row: BreakEven) -> str:
+    return number(beta, 2) + (" (today)" if beta == row.beta else "")
+
+
+def _against(closed_form: float, row: BreakEven) -> str:
+    times = closed_form / row.limit_bytes if row.limit_bytes > 0 else math.inf
+    return f"{significant(times, 2)} times" if times < 1000 else "over 1,000 times"
 
 
 def _picture(row: BreakEven) -> list[str]:
-    """The closed form against beta, on a logarithmic scale."""
+    """The closed form against beta on a logarithmic scale that ends soon after what the tier can hold."""
+    columns = min(LONGEST_BAR, page_columns() - 30)
     logs = [math.log10(max(k, 1.0)) for _, k in row.explosion]
-    low, high = min(logs), max(logs)
-    lines = [f"  Closed form for {_name(row)} as beta nears 1 (same point of the curve; log scale)"]
+    limit = math.log10(max(row.limit_bytes, 1.0))
+    low = min(logs[0], limit) - 0.5
+    high = max(limit, logs[0]) + PICTURED_LOGS
+    edge = round(columns * (limit - low) / (high - low))
+    lines = paragraph(f"{_picture_title(row)} (log scale)", hang=2)
+    lines += paragraph(
+        f"│ is what the plan's nodes hold, {_tb(row.limit_bytes)} TB; ░ does not fit; > goes on beyond the picture; "
+        f"the curve meets its ceiling at {_tb(row.ceiling_bytes)} TB",
+        hang=2,
+    )
+    cells = []
     for (beta, k), log in zip(row.explosion, logs, strict=True):
-        length = 1 + round((BAR_COLUMNS - 1) * (log - low) / ((high - low) or 1.0))
-        shown = size(k) if k < 1e21 else f"{k:.0e} B"
-        lines.append(f"  {number(beta, 2)} {'█' * length} {shown}")
-    return lines
+        length = max(1, round(columns * (min(log, high) - low) / (high - low)))
+        bar = "█" * min(length, edge) + " " * (edge - length) + "│" + "░" * (length - edge)
+        cells.append([_beta(beta, row), _tb(k), bar + (">" if log > high else "")])
+    return [*lines, *table(["β", "TB", ""], cells, (1,), ())]
 
 
 def to_data(found: BreakEvens) -> Data:
@@ -98,18 +233,24 @@ def to_data(found: BreakEvens) -> Data:
         "headline": found.headline, "plan": plan_row(found.plan), "prefill_utilization": found.utilization,
         "tiers": [{**_row(r), "explosion": [{"beta": b, "closed_form_gb": k / 1e9} for b, k in r.explosion]}
                   for r in found.rows],
-        "free_tiers": list(found.free),
+        "free_tiers": list(found.free), "classes_without_saving": list(found.worthless),
     }  # fmt: skip
 
 
 def _row(row: BreakEven) -> Data:
+    one = row.next_tb
     return {
-        "tier": row.tier, "partition": row.partition, "usd_per_hit": row.usd_per_hit, "beta": row.beta,
+        "tier": row.tier, "partition": row.partition, "usd_per_gb_hour": row.usd_per_byte_hour * 1e9,
+        "usd_per_hit": row.usd_per_hit, "beta": row.beta,
         "fit_error": row.fit_error, "closed_form_gb": row.closed_form_bytes / 1e9, "capped_by_ceiling": row.capped,
-        "trusted": row.trusted, "why": row.why, "dlnk_dbeta": row.elasticity, "optimum_gb": row.optimum_bytes / 1e9,
-        "optimum_usd_per_hour": row.optimum_usd_per_hour, "limit_gb": row.limit_bytes / 1e9,
-        "plan_gb": row.plan_bytes / 1e9, "next_tb_usd_per_hour": row.next_tb_usd_per_hour,
-        "plan_retention_minutes": row.plan_minutes, "optimum_retention_minutes": row.optimum_minutes,
+        "ceiling_gb": row.ceiling_bytes / 1e9 if math.isfinite(row.ceiling_bytes) else None,
+        "trusted": row.trusted, "why": row.why, "dlnk_dbeta": row.elasticity,
+        "optimum_gb": row.optimum.size_bytes / 1e9, "optimum_usd_per_hour": row.optimum.usd_per_hour,
+        "limit_gb": row.limit_bytes / 1e9, "optimum_within_limit_gb": row.within.size_bytes / 1e9,
+        "optimum_within_limit_usd_per_hour": row.within.usd_per_hour, "plan_gb": row.plan_bytes / 1e9,
+        "next_gb": one.added_bytes / 1e9, "next_at_plan_usd_per_hour": one.plan_usd_per_hour,
+        "next_fractional_usd_per_hour": one.fractional_usd_per_hour,
+        "plan_retention_minutes": row.plan_minutes, "optimum_retention_minutes": row.optimum.minutes,
     }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""Break-even capacity per tier (MODEL.md section 12): where the next byte's rent equals the GPU time that it saves.
+"""Break-even capacity per tier (MODEL.md section 12), valued at a scenario's cheapest plan.
 
 The closed form holds for a power law alone. It explodes as ``beta`` nears 1, and a law that fits badly makes it
-meaningless; both are said, and the optimum on the actual curve is given in any case.
+meaningless; both are said, and the optimum on the actual curve is given in any case, as is what the plan's nodes hold.
 """
 
 from __future__ import annotations
@@ -12,27 +12,37 @@ from dataclasses import dataclass
 from planner.cells import SolveSettings
 from planner.describe import headline
 from planner.errors import InfeasibleError
-from planner.physics.reuse import Law, PowerLaw
+from planner.judge.state import State, judged_state
+from planner.physics.reuse import Law
 from planner.physics.system import System, Tier
 from planner.plan import Evaluation
 from planner.scenario import Scenario
+from planner.study.closed_form import (
+    HOUR_S,
+    Picture,
+    PowerFit,
+    Trade,
+    closed_form,
+    elasticity,
+    explosion,
+    optimum,
+    power_fit,
+)
 from planner.study.keep import kept
+from planner.study.next_tb import NextTB, next_tb
 from planner.study.points import cheapest
 
-HOUR_S = 3600.0
 STEEP = 0.9  # beta from which the closed form is refused
 POOR_FIT = 0.03  # largest error of the fitted power law, as a hit rate
-TB = 1e12
-BETAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
-GRID = 600
 
 
 @dataclass(frozen=True)
-class PowerFit:
-    """A power law through a curve: itself where the law is one, else least squares on h."""
+class Best:
+    """A capacity and what it saves in dollars per hour beyond what free HBM saves; negative: HBM alone is better."""
 
-    law: PowerLaw
-    worst_error: float  # largest absolute error in hit rate
+    size_bytes: float
+    usd_per_hour: float
+    minutes: float | None  # how long a byte stays there
 
 
 @dataclass(frozen=True)
@@ -41,22 +51,28 @@ class BreakEven:
 
     tier: str
     partition: str
+    usd_per_byte_hour: float
     usd_per_hit: float
     beta: float
     fit_error: float
     closed_form_bytes: float
     capped: bool  # the law meets its ceiling first
+    ceiling_bytes: float  # where it does
     trusted: bool
     why: str
     elasticity: float  # d ln K* / d beta: percent of K* per 0.01 of beta
-    optimum_bytes: float  # on the actual curve
-    optimum_usd_per_hour: float  # saved there, beyond what free HBM saves
-    limit_bytes: float  # what the plan's nodes can hold
+    optimum: Best  # on the actual curve, this tier alone, no other limit
+    within: Best  # the same, up to what the plan's nodes hold
+    limit_bytes: float
     plan_bytes: float
-    next_tb_usd_per_hour: float  # value of one more TB at the plan, less its rent
-    plan_minutes: float | None  # how long a byte stays at the plan's capacity
-    optimum_minutes: float | None
-    explosion: tuple[tuple[float, float], ...]  # beta and closed form through the same point
+    plan_minutes: float | None
+    next_tb: NextTB
+    explosion: Picture  # beta and closed form through the same point
+
+    @property
+    def pictured(self) -> bool:
+        """Whether the closed form's explosion says anything about this curve: a power law describes it."""
+        return self.fit_error <= POOR_FIT
 
 
 @dataclass(frozen=True)
@@ -69,78 +85,7 @@ class BreakEvens:
     utilization: float
     rows: tuple[BreakEven, ...]
     free: tuple[str, ...]  # tiers without rent: there is nothing to break even
-
-
-def closed_form(law: PowerLaw, rate: float, usd_per_hit: float, usd_per_byte_hour: float) -> float:
-    """``K* = (3600 lambda v h beta / (r at^beta))^(1/(1-beta))`` in bytes, uncapped.
-
-    >>> law = PowerLaw(beta=0.5, hit_rate_at=0.4, at=4e12, ceiling=1.0)
-    >>> k = closed_form(law, rate=10.0, usd_per_hit=1e-3, usd_per_byte_hour=1e-12)
-    >>> round(36 * law.slope(k) / 1e-12, 9)
-    1.0
-    """
-    log_ratio = math.log(HOUR_S * rate * usd_per_hit * law.hit_rate_at * law.beta / usd_per_byte_hour)
-    exponent = (log_ratio - law.beta * math.log(law.at)) / (1 - law.beta)
-    return math.exp(min(exponent, 700.0))
-
-
-def elasticity(law: PowerLaw, rate: float, usd_per_hit: float, usd_per_byte_hour: float) -> float:
-    """``d ln K* / d beta``; it grows like ``1/(1-beta)^2``."""
-    rest = 1 - law.beta
-    log_k = math.log(closed_form(law, rate, usd_per_hit, usd_per_byte_hour))
-    return (1 / law.beta - math.log(law.at) + log_k) / rest
-
-
-def optimum(law: Law, rate: float, usd_per_hit: float, usd_per_byte_hour: float) -> float:
-    """The capacity that minimises ``r K - 3600 lambda v h(K)`` on the curve as it is, in bytes.
-
-    Beyond ``3600 lambda v top / r`` the rent exceeds what all hits save. A grid in log K and the curve's knots find the
-    valley (a curve may have several), then it is narrowed down.
-    """
-    gain = HOUR_S * rate * usd_per_hit
-
-    def net(k: float) -> float:
-        return usd_per_byte_hour * k - gain * law.hit_rate(k)
-
-    most = gain * law.top / usd_per_byte_hour
-    if most <= 0:
-        return 0.0
-    grid = [most * 10 ** (-9 * (1 - i / GRID)) for i in range(GRID + 1)]
-    points = sorted({0.0, *grid, *(k for k in law.knots() if 0 < k <= most)})
-    best = min(range(len(points)), key=lambda i: net(points[i]))
-    low, high = points[max(0, best - 1)], points[min(len(points) - 1, best + 1)]
-    inside = _golden(net, low, high)
-    return min((points[best], inside), key=net)
-
-
-def _golden(net: object, low: float, high: float) -> float:
-    """Golden-section search of the lowest point between two bounds."""
-    ratio = (math.sqrt(5) - 1) / 2
-    a, b = low, high
-    for _ in range(90):
-        c, d = b - ratio * (b - a), a + ratio * (b - a)
-        a, b = (a, d) if net(c) <= net(d) else (c, b)  # type: ignore[operator]
-    return (a + b) / 2
-
-
-def power_fit(law: Law) -> PowerFit:
-    """The power law nearest to a curve in hit rate, over the capacities at which the curve still climbs."""
-    if isinstance(law, PowerLaw):
-        return PowerFit(law, 0.0)
-    high = law.capacity_for(0.98 * law.top)
-    ks = [high * (i / 120) for i in range(1, 121)]
-    hs = [law.hit_rate(k) for k in ks]
-    best: tuple[float, float, float] | None = None
-    for step in range(2, 99):
-        beta = step / 100
-        basis = [(k / high) ** beta for k in ks]
-        scale = sum(b * h for b, h in zip(basis, hs, strict=True)) / sum(b * b for b in basis)
-        error = sum((scale * b - h) ** 2 for b, h in zip(basis, hs, strict=True))
-        if best is None or error < best[0]:
-            best = (error, beta, scale)
-    assert best is not None
-    fitted = PowerLaw(best[1], best[2], high, law.top)
-    return PowerFit(fitted, max(abs(fitted.hit_rate(k) - h) for k, h in zip(ks, hs, strict=True)))
+    worthless: tuple[str, ...] = ()  # partitions whose hits save no GPU time
 
 
 def breakeven(scenario: Scenario) -> BreakEvens:
@@ -154,15 +99,24 @@ def breakeven(scenario: Scenario) -> BreakEvens:
     if plan is None:
         raise InfeasibleError(f"{scenario.name}: no design keeps every promise, so a hit saves nothing yet")
     plan = kept(system, plan.decision)
+    state = judged_state(system, plan.decision)
     used = (plan.prefill.offered_load or 0.0) / (plan.prefill.servers or 1.0)
-    rows = [
-        _row(system, plan, t, j, used)
-        for t, tier in enumerate(system.tiers)
-        if tier.usd_per_byte_hour > 0
-        for j in range(len(system.laws))
-    ]
-    free = tuple(t.name for t in system.tiers if t.usd_per_byte_hour <= 0)
-    return BreakEvens(scenario.name, headline(system), plan, used, tuple(r for r in rows if r is not None), free)
+    values = [usd_per_hit(system, plan, j, used) for j in range(len(system.laws))]
+    paid = [t for t, tier in enumerate(system.tiers) if _paid(tier)]
+    return BreakEvens(
+        scenario.name,
+        headline(system),
+        plan,
+        used,
+        tuple(_row(system, plan, state, t, j, values[j]) for t in paid for j, v in enumerate(values) if v > 0),
+        tuple(tier.name for t, tier in enumerate(system.tiers) if t not in paid),
+        tuple(_partition_name(system, j) or "all classes" for j, v in enumerate(values) if v <= 0),
+    )
+
+
+def _paid(tier: Tier) -> bool:
+    """Whether any of it is paid for: it has a rent, and a node holds more than it comes with."""
+    return tier.usd_per_byte_hour > 0 and tier.included_per_node < tier.max_per_node
 
 
 def usd_per_hit(system: System, plan: Evaluation, partition: int, utilization: float) -> float:
@@ -178,61 +132,62 @@ def usd_per_hit(system: System, plan: Evaluation, partition: int, utilization: f
     return delta * config.gpus / config.ways * system.gpu_usd_per_hour / HOUR_S / max(utilization, 1e-9)
 
 
-def _row(system: System, plan: Evaluation, t: int, j: int, utilization: float) -> BreakEven | None:
-    tier, rent = system.tiers[t], system.tiers[t].usd_per_byte_hour
-    decision = plan.decision
-    law = system.partition_law(j, decision.architecture, decision.prefill_instances)
+def _row(system: System, plan: Evaluation, state: State, t: int, j: int, value: float) -> BreakEven:
+    tier, law = system.tiers[t], state.laws[j]
+    hbm = plan.decision.hbm_bytes[j]
     rate = sum(system.classes[i].rate for i in system.partitions[j])
-    value = usd_per_hit(system, plan, j, utilization)
-    if value <= 0:
-        return None
+    trade = Trade(
+        rate,
+        value,
+        tier.usd_per_byte_hour,
+        tier.included_per_node * state.nodes,
+        0.0 if system.inclusive else hbm,
+    )
+    limit, own = tier.max_per_node * state.nodes, plan.decision.capacity_bytes[t][j]
     fit = power_fit(law)
-    uncapped = closed_form(fit.law, rate, value, rent)
-    ceiling = fit.law.capacity_for(fit.law.ceiling)
-    best = optimum(law, rate, value, rent)
-    in_hbm = law.hit_rate(decision.hbm_bytes[j])
-    gain = HOUR_S * rate * value
-    saved = gain * (law.hit_rate(best) - in_hbm) - rent * best
-    own = decision.capacity_bytes[t][j]
+    terms = (fit.law, rate, value, tier.usd_per_byte_hour)
+    uncapped, ceiling = closed_form(*terms), fit.law.capacity_for(fit.law.ceiling)
     trusted, why = _verdict(fit)
     return BreakEven(
         tier=tier.name,
         partition=_partition_name(system, j),
+        usd_per_byte_hour=tier.usd_per_byte_hour,
         usd_per_hit=value,
         beta=fit.law.beta,
         fit_error=fit.worst_error,
-        closed_form_bytes=min(uncapped, ceiling),
+        closed_form_bytes=max(trade.included, min(uncapped, ceiling) - trade.beside),
         capped=uncapped > ceiling,
+        ceiling_bytes=max(0.0, ceiling - trade.beside),
         trusted=trusted,
         why=why,
-        elasticity=elasticity(fit.law, rate, value, rent),
-        optimum_bytes=best,
-        optimum_usd_per_hour=saved,
-        limit_bytes=tier.max_per_node * plan.prefill.nodes,
+        elasticity=elasticity(*terms),
+        optimum=_best(system, law, trade, j, hbm, math.inf),
+        within=_best(system, law, trade, j, hbm, limit),
+        limit_bytes=limit,
         plan_bytes=own,
-        next_tb_usd_per_hour=_next_tb(law, tier, gain, own, in_hbm),
-        plan_minutes=_minutes(system, plan, own),
-        optimum_minutes=_minutes(system, plan, best),
-        explosion=_explosion(fit.law, rate, value, rent),
+        plan_minutes=_minutes(system, j, own, state.hits[j]),
+        next_tb=next_tb(system, plan, state, law, t, j, value),
+        explosion=explosion(*terms),
     )
+
+
+def _best(system: System, law: Law, trade: Trade, j: int, hbm: float, limit: float) -> Best:
+    size = optimum(law, trade, limit)
+    in_hbm = trade.usd_per_hour_of_hits * law.hit_rate(hbm)
+    hits = law.hit_rate(size + trade.beside)
+    return Best(size, -trade.net_usd_per_hour(law, size) - in_hbm, _minutes(system, j, size, hits))
 
 
 def _partition_name(system: System, j: int) -> str:
     return ", ".join(system.classes[i].name for i in system.partitions[j]) if len(system.laws) > 1 else ""
 
 
-def _next_tb(law: Law, tier: Tier, gain: float, own: float, in_hbm: float) -> float:
-    """One more TB at the plan: hits that it adds beyond those of HBM, less its rent; GPUs taken as divisible."""
-    before, after = max(law.hit_rate(own), in_hbm), max(law.hit_rate(own + TB), in_hbm)
-    return gain * (after - before) - tier.usd_per_byte_hour * TB
-
-
-def _minutes(system: System, plan: Evaluation, capacity: float) -> float | None:
-    """How long fresh KV stays before it is overwritten: ``K / sum lambda (L - e P) kappa``."""
+def _minutes(system: System, j: int, capacity: float, hits: float) -> float | None:
+    """How long fresh KV stays before it is overwritten: ``K / sum lambda (L - e P) kappa`` of a partition."""
     if capacity <= 0:
         return None
-    saved = sum(system.reuse_bytes_per_s) * plan.effective_hit_rate
-    fresh = system.prompt_bytes_per_s - saved
+    prompts = sum(system.classes[i].rate * system.classes[i].prompt for i in system.partitions[j])
+    fresh = prompts * system.kv_per_token - system.reuse_bytes_per_s[j] * hits
     return capacity / fresh / 60.0 if fresh > 0 else math.inf
 
 
@@ -246,9 +201,3 @@ def _verdict(fit: PowerFit) -> tuple[bool, str]:
             f"{100 * fit.worst_error:.1f} points on this curve"
         )
     return True, "holds: one tier, no other limit, GPUs in fractions"
-
-
-def _explosion(law: PowerLaw, rate: float, value: float, rent: float) -> tuple[tuple[float, float], ...]:
-    """The closed form of laws through the same point ``(at, hit_rate)`` as beta nears 1, uncapped."""
-    laws = (PowerLaw(beta, law.hit_rate_at, law.at, 1.0) for beta in BETAS)
-    return tuple((one.beta, closed_form(one, rate, value, rent)) for one in laws)

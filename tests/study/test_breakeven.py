@@ -9,7 +9,8 @@ import pytest
 from planner.physics.reuse import HillLaw, MeasuredLaw, PowerLaw
 from planner.physics.system import System
 from planner.scenario import replace
-from planner.study.breakeven import breakeven, closed_form, elasticity, optimum, power_fit
+from planner.study.breakeven import breakeven
+from planner.study.closed_form import Trade, closed_form, elasticity, optimum, power_fit
 from planner.study.continuous import continuous_optimum
 
 GPU_USD, DELTA_S, GPUS, BUSY, RATE = 2.8, 0.3, 8, 0.8, 40.0
@@ -40,7 +41,7 @@ def test_the_model_with_continuous_gpus_lands_on_the_closed_form(beta):
 def test_the_curve_s_own_optimum_is_the_closed_form_for_a_power_law(beta):
     law = PowerLaw(beta, 0.35, 2e12, 0.95)
     rent = rent_below_the_ceiling(law)
-    assert optimum(law, RATE, VALUE, rent) == pytest.approx(closed_form(law, RATE, VALUE, rent), rel=1e-4)
+    assert optimum(law, Trade(RATE, VALUE, rent)) == pytest.approx(closed_form(law, RATE, VALUE, rent), rel=1e-4)
     nearer = PowerLaw(beta + 1e-6, 0.35, 2e12, 0.95)
     slope = (math.log(closed_form(nearer, RATE, VALUE, rent)) - math.log(closed_form(law, RATE, VALUE, rent))) / 1e-6
     assert elasticity(law, RATE, VALUE, rent) == pytest.approx(slope, rel=1e-3)
@@ -48,7 +49,7 @@ def test_the_curve_s_own_optimum_is_the_closed_form_for_a_power_law(beta):
 
 def test_the_optimum_stops_at_the_ceiling():
     law = PowerLaw(0.4, 0.35, 2e12, 0.8)
-    assert optimum(law, RATE, VALUE, 1e-15) == pytest.approx(law.capacity_for(0.8), rel=1e-6)
+    assert optimum(law, Trade(RATE, VALUE, 1e-15)) == pytest.approx(law.capacity_for(0.8), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_the_optimum_stops_at_the_ceiling():
 )
 def test_nothing_on_a_fine_grid_is_better(law):
     for rent in (1e-14, 1e-12, 1e-11, 1e-10):
-        best = optimum(law, RATE, VALUE, rent)
+        best = optimum(law, Trade(RATE, VALUE, rent))
 
         def net(k, rent=rent):
             return rent * k - 3600 * RATE * VALUE * law.hit_rate(k)
