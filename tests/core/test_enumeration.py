@@ -1,4 +1,4 @@
-"""What the enumeration leaves out: counts of instances that cannot reach their hits, designs dearer than a given cost."""
+"""What the enumeration leaves out: counts of instances that cannot reach their hits, designs dearer than a limit."""
 
 from __future__ import annotations
 
