@@ -47,6 +47,7 @@ def sensitivity(
     deliver(
         session, wanted_format(format_, output), output,
         table=lambda: render.to_table(found), data=lambda: render.to_data(found), csv=lambda: render.to_csv(found),
+        markdown=lambda: render.to_markdown(found),
     )  # fmt: skip
     if not no_report:
         write_text(report_folder(loaded.name) / "sensitivity.json", dumps(render.to_data(found)), make_folder=True)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from planner.cells import SolveSettings
 from planner.describe import headline
-from planner.errors import InfeasibleError
 from planner.judge.state import State, judged_state
 from planner.physics.reuse import Law
 from planner.physics.system import System, Tier
 from planner.plan import Evaluation
 from planner.scenario import Scenario
+from planner.study.baseline import todays_plan
 from planner.study.closed_form import (
     HOUR_S,
     Picture,
@@ -30,7 +30,6 @@ from planner.study.closed_form import (
 )
 from planner.study.keep import kept
 from planner.study.next_tb import NextTB, next_tb
-from planner.study.points import cheapest
 
 STEEP = 0.9  # beta from which the closed form is refused
 POOR_FIT = 0.03  # largest error of the fitted power law, as a hit rate
@@ -95,9 +94,7 @@ def breakeven(scenario: Scenario) -> BreakEvens:
         InfeasibleError: No plan fits, so a hit has no value yet.
     """
     system = System(scenario)
-    plan = cheapest(system, SolveSettings(scenario.solve.gap)).plan
-    if plan is None:
-        raise InfeasibleError(f"{scenario.name}: no design keeps every promise, so a hit saves nothing yet")
+    plan = todays_plan(system, SolveSettings(scenario.solve.gap), "so a hit saves nothing yet")
     plan = kept(system, plan.decision)
     state = judged_state(system, plan.decision)
     used = (plan.prefill.offered_load or 0.0) / (plan.prefill.servers or 1.0)

@@ -7,17 +7,20 @@ when an input moves and the plan does not.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from planner.evaluate import evaluate, read_flow, staged_in
 from planner.physics import cost
 from planner.physics.reuse import Law
 from planner.physics.system import System
-from planner.plan import Decision, Evaluation
+from planner.plan import Decision, Evaluation, Violation
 from planner.study.points import attained_ttft_s
 
 ROUNDS = 60  # fixed-point rounds of staging against hits
 SHAVE = 1 - 1e-10  # of the law: rounding must not lift hits above it
+PROMISES = {"ttft_budget": "TTFT", "tpot": "TPOT"}
+SHOWN = {"s": (1e3, "ms"), "bytes": (1e-12, "TB"), "bytes/s": (1e-9, "GB/s"), "bytes/day": (1e-12, "TB/day")}
 Rows = list[list[float]]
 
 
@@ -32,6 +35,27 @@ def kept(system: System, decision: Decision) -> Evaluation:
     )
     options = [full, evaluate(system, decision), evaluate(system, replace(decision, hits=lesser))]
     return min(options, key=lambda e: (not e.feasible, len(e.violations), attained_ttft_s(e), e.tpot_s))
+
+
+def in_words(broken: Violation) -> str:
+    """A broken promise as a user says it: what would be needed, and what there is.
+
+    >>> in_words(Violation("ttft_budget", 1.888, 1.5, "s"))
+    'TTFT 1,888 ms, promised 1,500 ms'
+    >>> in_words(Violation("nvme_endurance", 3e15, 1e15, "bytes/day"))
+    'nvme_endurance: needs 3,000 TB/day, has 1,000 TB/day'
+    """
+    need, have = _amount(broken.need, broken.unit), _amount(broken.have, broken.unit)
+    promise = PROMISES.get(broken.rule)
+    return f"{promise} {need}, promised {have}" if promise else f"{broken.rule}: needs {need}, has {have}"
+
+
+def _amount(value: float, unit: str) -> str:
+    if not math.isfinite(value):
+        return "without bound"
+    scale, shown = SHOWN.get(unit, (1.0, unit))
+    scaled = scale * value
+    return f"{scaled:,.0f} {shown}" if abs(scaled) >= 1000 else f"{scaled:.4g} {shown}"
 
 
 def at_full_hits(system: System, decision: Decision) -> Evaluation:

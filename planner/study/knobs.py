@@ -17,6 +17,8 @@ from planner.physics.reuse import HillLaw, Law, MeasuredLaw, PowerLaw
 from planner.physics.system import System
 from planner.physics.timing import EngineConfig, Timing
 from planner.scenario import Scenario, replace
+from planner.scenario.introspect import field_at, unit_of
+from planner.scenario.meta import parse_path
 from planner.study.sets import Setting, parse_setting, value_at
 
 # name: (low, high) relative to the scenario's value, and why
@@ -27,6 +29,9 @@ BANDWIDTH = (0.5, 1.5)  # benchmarks of one drive or NIC against what a shared n
 TIMING = (0.9, 1.1)  # median error of the packaged tables
 HITS = (0.9, 1.1)
 EXPONENT = 0.05  # absolute, for beta and ceilings
+LARGEST_FACTOR = 1000.0
+FACTOR = "× today"  # the unit of a multiple of today's value
+UNITS = {"fraction": "", "requests/s": "req/s", "$/GB-h": "$/GB·h"}  # as the headline writes them
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Knob:
     low: float
     high: float
     move: Callable[[System, float], System]
+    unit: str = ""
 
 
 def knobs_of(system: System, stated: tuple[str, ...] = (), only_stated: bool = False) -> tuple[Knob, ...]:
@@ -53,20 +59,38 @@ def knobs_of(system: System, stated: tuple[str, ...] = (), only_stated: bool = F
 
 def _stated(system: System, text: str, known: dict[str, Knob]) -> Knob:
     name, _, ends = text.partition("=")
+    name = name.strip()
     if name in known and name.startswith(("timing.", "reuse.")):
-        try:
-            low, high = (float(e.removeprefix("x")) for e in ends.split(":"))
-        except ValueError:
-            raise InputError(Diagnostic("bad-range", f"--range {text}: write {name}=LOW:HIGH as factors")) from None
+        low, high = _factors(text, name, ends)
         return with_fields(known[name], low=low, high=high)
-    if ":" not in ends:  # a single value: today against it
+    try:
         setting = parse_setting(text, system.scenario)
-        today = _number(text, value_at(system.scenario, setting.key))
-        value = _number(text, setting.values[0])
-        return _keyed(system.scenario, setting.key, "stated", min(today, value), max(today, value))
-    setting = parse_setting(text, system.scenario)
-    low, high = setting.low, setting.high
-    return _keyed(system.scenario, setting.key, "stated", low, high)
+    except InputError as error:  # the same syntax as a sweep's, under another flag
+        raise InputError(
+            *(with_fields(d, message=d.message.replace("--set", "--range")) for d in error.diagnostics)
+        ) from None
+    if ":" in ends:
+        return _keyed(system.scenario, setting.key, "stated", setting.low, setting.high)
+    if len(setting.values) != 1:
+        raise InputError(Diagnostic("bad-range", f"--range {text}: write KEY=LOW:HIGH, or KEY=VALUE against today's"))
+    today = _number(text, value_at(system.scenario, setting.key))
+    value = _number(text, setting.values[0])
+    return _keyed(system.scenario, setting.key, "stated", min(today, value), max(today, value))
+
+
+def _factors(text: str, name: str, ends: str) -> tuple[float, float]:
+    """Both ends of a factor: ``0.8:1.3``, or one value against today's 1."""
+    try:
+        values = [float(e.strip().removeprefix("x")) for e in ends.split(":")]
+    except ValueError:
+        values = []
+    if len(values) == 1:
+        values = sorted([1.0, *values])
+    if len(values) != 2 or not 0 < values[0] <= values[1] <= LARGEST_FACTOR:
+        raise InputError(
+            Diagnostic("bad-range", f"--range {text}: write {name}=LOW:HIGH as factors of today's, above 0")
+        )
+    return values[0], values[1]
 
 
 def _number(text: str, value: Any) -> float:
@@ -77,7 +101,12 @@ def _number(text: str, value: Any) -> float:
 
 def _keyed(scenario: Scenario, key: str, kind: str, low: float, high: float) -> Knob:
     today = _number(key, value_at(scenario, key))
-    return Knob(key, _label(scenario, key), kind, today, low, high, lambda s, v, k=key: _set(s, k, v))  # type: ignore[misc]
+    unit = unit_of(field_at(parse_path(key)))
+
+    def move(system: System, value: float) -> System:
+        return _set(system, key, value)
+
+    return Knob(key, _label(scenario, key), kind, today, low, high, move, UNITS.get(unit, unit))
 
 
 def _label(scenario: Scenario, key: str) -> str:
@@ -109,8 +138,8 @@ def _defaults(system: System) -> Iterator[Knob]:
         yield from scaled(f"tiers[{t}].gb_per_s_per_node", "bandwidth", BANDWIDTH)
     if "disaggregated" in scenario.deployment.architectures:
         yield from scaled("deployment.transfer.gb_per_s_per_gpu", "bandwidth", BANDWIDTH)
-    yield Knob("timing.prefill", "prefill time (factor)", "timing", 1.0, *TIMING, lambda s, v: _timed(s, v, 1.0))
-    yield Knob("timing.decode", "decode step time (factor)", "timing", 1.0, *TIMING, lambda s, v: _timed(s, 1.0, v))
+    yield Knob("timing.prefill", "prefill time", "timing", 1.0, *TIMING, lambda s, v: _timed(s, v, 1.0), FACTOR)
+    yield Knob("timing.decode", "decode step time", "timing", 1.0, *TIMING, lambda s, v: _timed(s, 1.0, v), FACTOR)
 
 
 def _reuse(scenario: Scenario) -> Iterator[Knob]:
@@ -120,7 +149,7 @@ def _reuse(scenario: Scenario) -> Iterator[Knob]:
     if law.ceiling is not None:
         low = max(law.ceiling - EXPONENT, (law.floor or 0.0) + 0.01)
         yield _keyed(scenario, f"{key}.ceiling", "reuse", low, min(1.0, law.ceiling + EXPONENT))
-    yield Knob("reuse.hits", "every hit rate (factor)", "reuse", 1.0, *HITS, _with_hits)
+    yield Knob("reuse.hits", "every hit rate", "reuse", 1.0, *HITS, _with_hits, FACTOR)
 
 
 def _with_hits(system: System, factor: float) -> System:

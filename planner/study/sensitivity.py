@@ -10,18 +10,23 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from planner.cells import SolveSettings
 from planner.describe import differences, headline
-from planner.errors import InfeasibleError, InputError
+from planner.errors import InputError
 from planner.physics.system import System
 from planner.plan import Evaluation
 from planner.scenario import Scenario
-from planner.study.keep import kept
+from planner.study.baseline import todays_plan
+from planner.study.keep import in_words, kept
 from planner.study.knobs import Knob, knobs_of
 from planner.study.points import cheapest
 
 CAPACITY_TOLERANCE = 0.02  # a capacity this much larger or smaller is the same plan, sized anew
+SAME_PRICE = 5e-4  # relative: less is shown as 0.0 %
+Effect = Literal["plan", "size", "price", "nothing"]
+EFFECTS: tuple[Effect, ...] = ("plan", "size", "price", "nothing")
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,16 @@ class End:
     keep_usd_per_hour: float | None  # of today's plan; None where it breaks a promise
     breaks: tuple[str, ...]  # the promises that today's plan breaks, with need and have
     regret_usd_per_hour: float | None  # of keeping today's plan; None where it breaks a promise
+    moves_price: bool
+
+    @property
+    def effect(self) -> Effect:
+        """A plan that today's hardware cannot keep is another size even where capacities hardly move."""
+        if self.plan is None or self.changes:
+            return "plan"
+        if self.resized or self.breaks:
+            return "size"
+        return "price" if self.moves_price else "nothing"
 
 
 @dataclass(frozen=True)
@@ -55,11 +70,15 @@ class Bar:
         return abs((costs[1] or 0.0) - (costs[0] or 0.0))
 
     @property
-    def effect(self) -> str:
-        """``plan`` where an end has another structure, ``size`` where only capacities move, ``price`` else."""
-        if self.low.changes or self.high.changes or self.low.plan is None or self.high.plan is None:
-            return "plan"
-        return "size" if self.low.resized or self.high.resized else "price"
+    def ends(self) -> tuple[End, End]:
+        """Low, then high."""
+        return self.low, self.high
+
+    @property
+    def effect(self) -> Effect:
+        """The most that an end does: another structure (or no plan at all), other capacities, another price."""
+        effects = {end.effect for end in self.ends}
+        return next(one for one in EFFECTS if one in effects)
 
 
 @dataclass(frozen=True)
@@ -72,6 +91,7 @@ class Sensitivity:
     bars: tuple[Bar, ...]
     seconds: float
     skipped: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()  # inputs that a stop or the time limit left out
 
 
 def sensitivity(
@@ -86,50 +106,72 @@ def sensitivity(
 
     Raises:
         InfeasibleError: No plan fits today.
+        GaveUpError: The time limit, or a stop, came before today's plan.
     """
     started = time.perf_counter()
     system = System(scenario)
+    knobs = knobs_of(system, ranges, only_stated)
     settings = SolveSettings(scenario.solve.gap, started + 10 * scenario.solve.time_limit_s, stop)
-    now = cheapest(system, settings).plan
-    if now is None:
-        raise InfeasibleError(f"{scenario.name}: no design keeps every promise today, so there is nothing to move from")
-    today = kept(system, now.decision)
+    now = todays_plan(system, settings, "so there is nothing to move from")
+    study = _Study(system, now, kept(system, now.decision), settings)
     bars: list[Bar] = []
     skipped: list[str] = []
-    for knob in knobs_of(system, ranges, only_stated):
-        if stop is not None and stop():
-            break
+    unfinished: list[str] = []
+    for knob in knobs:
         if progress:
             progress(knob.label)
-        ends = []
+        bar = None if settings.halted() else study.bar(knob, skipped)
+        if bar is None:
+            unfinished.append(knob.label)
+        else:
+            bars.append(bar)
+    bars.sort(key=lambda b: -b.spread)
+    seconds = time.perf_counter() - started
+    return Sensitivity(scenario.name, headline(system), now, tuple(bars), seconds, tuple(skipped), tuple(unfinished))
+
+
+@dataclass(frozen=True)
+class _Study:
+    system: System
+    now: Evaluation
+    today: Evaluation  # the same hardware at the hits that it attains
+    settings: SolveSettings
+
+    def bar(self, knob: Knob, skipped: list[str]) -> Bar | None:
+        """Both ends; None where a stop or the time limit came between."""
+        ends: list[End] = []
         for value in (knob.low, knob.high):
             try:
-                ends.append(_end(system, knob, value, now, today, settings))
+                end = self.end(knob, value)
             except InputError as error:  # an end that no scenario may have: today's value stands in for it
                 skipped.append(f"{knob.label} {value:.4g}: {error.diagnostics[0].message}")
-                ends.append(_end(system, knob, knob.today, now, today, settings))
-        bars.append(Bar(knob, *ends))
-    bars.sort(key=lambda b: -b.spread)
-    return Sensitivity(scenario.name, headline(system), now, tuple(bars), time.perf_counter() - started, tuple(skipped))
+                end = self.end(knob, knob.today)
+            if end is None:
+                return None
+            ends.append(end)
+        return Bar(knob, *ends)
 
-
-def _end(system: System, knob: Knob, value: float, now: Evaluation, today: Evaluation, settings: SolveSettings) -> End:
-    there = knob.move(system, value)
-    best = cheapest(there, settings).plan
-    keep = kept(there, today.decision)
-    breaks = tuple(f"{v.rule}: needs {v.need:,.4g}, has {v.have:,.4g} {v.unit}" for v in keep.violations)
-    costs = keep.usd_per_hour if keep.feasible else None
-    changes = _structural(now, best) if best is not None else ()
-    return End(
-        value,
-        best.usd_per_hour if best else None,
-        best,
-        changes,
-        _resized(now, best) if best is not None and not changes else (),
-        costs,
-        breaks,
-        None if costs is None or best is None else max(0.0, costs - best.usd_per_hour),
-    )
+    def end(self, knob: Knob, value: float) -> End | None:
+        """The cheapest plan there, and today's kept; None where the search was stopped."""
+        there = knob.move(self.system, value)
+        found = cheapest(there, self.settings)
+        if found.interrupted:
+            return None
+        best, keep = found.plan, kept(there, self.today.decision)
+        costs = keep.usd_per_hour if keep.feasible else None
+        changes = _structural(self.now, best) if best is not None else ()
+        usd_now = self.now.usd_per_hour
+        return End(
+            value,
+            best.usd_per_hour if best else None,
+            best,
+            changes,
+            _resized(self.now, best) if best is not None and not changes else (),
+            costs,
+            tuple(in_words(v) for v in keep.violations),
+            None if costs is None or best is None else max(0.0, costs - best.usd_per_hour),
+            best is not None and abs(best.usd_per_hour - usd_now) > SAME_PRICE * usd_now,
+        )
 
 
 def _structural(now: Evaluation, other: Evaluation) -> tuple[str, ...]:

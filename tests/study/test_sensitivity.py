@@ -103,7 +103,7 @@ def test_nothing_to_move_from(scenario):
 def test_command(invoke, path):
     done = invoke("sensitivity", path("rag"), "--format", "json", "--no-report")
     assert done.code == 0
-    assert {"price", "size", "plan"} >= {bar["effect"] for bar in done.data["bars"]}
+    assert {"nothing", "price", "size", "plan"} >= {bar["effect"] for bar in done.data["bars"]}
     text = invoke("sensitivity", path("chat"), "--only", "--range", "tiers.dram.usd_per_gb_hour=x2").out
     assert "only its price" in text
     assert all(len(line) <= 100 for line in text.splitlines())
