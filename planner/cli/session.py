@@ -83,18 +83,19 @@ class Session:
 
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[Callable[[], bool]]:
-        """The first Ctrl-C asks the work to stop and show what it has; the second ends it."""
+        """The first Ctrl-C or SIGTERM asks the work to stop and show what it has; the second ends it."""
 
         def ask(_signal: int, _frame: FrameType | None) -> None:
             if self.interrupted:
                 raise KeyboardInterrupt
             self.interrupted = True
 
-        before = signal.signal(signal.SIGINT, ask)
+        before = [(kind, signal.signal(kind, ask)) for kind in (signal.SIGINT, signal.SIGTERM)]
         try:
             yield lambda: self.interrupted
         finally:
-            signal.signal(signal.SIGINT, before)
+            for kind, handler in before:
+                signal.signal(kind, handler)
 
     def deliver(self, found: PlanSet, answer: str, output: Path | None, report: Path | None, plan_file: str) -> int:
         """Write the plan file, then the answer, then what was proven; the exit code says whether there is a plan."""

@@ -11,7 +11,9 @@ import typer
 from planner.cli.study import FormatOption, OutputOption, QuietOption, ScenarioArgument, VerboseOption
 
 if TYPE_CHECKING:
-    from planner.study.sweep import Runner
+    from planner.cli.session import Session
+    from planner.cli.study import StudyFormat
+    from planner.study.sweep import Runner, Sweep
 
 
 def sweep(
@@ -37,42 +39,58 @@ def sweep(
 ) -> int:
     """Vary scenario values over a grid or a sample; solved points are kept, so that a second run costs nothing.
 
-    The answer goes to a table, CSV, JSON or Parquet (-o sweep.parquet). Exit codes as of solve.
+    The answer goes to a table, Markdown, CSV, JSON or Parquet (-o sweep.parquet). After Ctrl-C the rows that are solved
+    are shown, the exit code is 130, and the next run solves the rest; JSON, tables and Markdown say that rows are
+    missing, while CSV and Parquet go to sweep.partial.csv instead of sweep.csv, which stays as it was.
+
+    Exit codes: 0 some point has a plan, 1 none has, 2 bad input, 3 gave up, 130 interrupted.
     """
     gc.disable()
     from planner.cli.session import INFEASIBLE, INTERRUPTED, Session
-    from planner.cli.study import check_output, deliver, wanted_format
+    from planner.cli.study import check_output
     from planner.report import study_sweep as render
     from planner.scenario import load
     from planner.study.cache import Cache
-    from planner.study.sets import grid, latin_hypercube, parse_setting
+    from planner.study.sets import parse_settings, points
     from planner.study.sweep import sweep as compute
 
     session = Session(quiet=quiet, verbose=verbose)
     check_output(output)
     loaded = load(scenario)
     session.warn(loaded.warnings)
-    settings = [parse_setting(text, loaded) for text in set_]
-    variants = latin_hypercube(settings, sample, seed) if sample else grid(settings)
+    variants = points(parse_settings(set_, loaded), sample, seed)
+    store = Cache(None if no_cache else cache)
     with session.progress() as progress, session.interruptible() as stop:
-        found = compute(
-            loaded, variants, cache=Cache(None if no_cache else cache), runner=_runner(jobs, dask), progress=progress,
-            stop=stop,
-        )  # fmt: skip
-    if output is not None and output.suffix == ".parquet" and format_ is None:
+        found = compute(loaded, variants, cache=store, runner=_runner(jobs, dask), progress=progress, stop=stop)
+    _deliver(session, found, format_, output)
+    session.say(render.summary_line(found))
+    if found.interrupted:
+        from planner.report.write import to_stderr
+
+        to_stderr(render.interrupted_line(found, kept=not no_cache))
+        return INTERRUPTED
+    return 0 if any(row["status"] in ("optimal", "feasible") for row in found.rows) else INFEASIBLE
+
+
+def _deliver(session: Session, found: Sweep, format_: StudyFormat | None, output: Path | None) -> None:
+    from planner.cli.study import StudyFormat, deliver, wanted_format
+    from planner.report import study_sweep as render
+
+    parquet = output is not None and output.suffix.lower() == ".parquet" and format_ is None
+    form = wanted_format(format_, output)
+    if output is not None and str(output) != "-" and found.interrupted and (parquet or form is StudyFormat.csv):
+        output = output.with_name(f"{output.stem}.partial{output.suffix}")  # neither can say that rows are missing
+    if output is not None and parquet:
         from planner.study.parquet import write_parquet
 
         write_parquet(output, found.rows)
         session.say(f"written: {output}")
-    else:
-        deliver(
-            session, wanted_format(format_, output), output,
-            table=lambda: render.to_table(found), data=lambda: render.to_data(found), csv=lambda: render.to_csv(found),
-        )  # fmt: skip
-    session.say(render.summary_line(found))
-    if session.interrupted:
-        return INTERRUPTED
-    return 0 if any(row["status"] in ("optimal", "feasible") for row in found.rows) else INFEASIBLE
+        return
+    deliver(
+        session, form, output,
+        table=lambda: render.to_table(found), data=lambda: render.to_data(found), csv=lambda: render.to_csv(found),
+        markdown=lambda: render.to_markdown(found),
+    )  # fmt: skip
 
 
 def _runner(jobs: int, dask: str | None) -> Runner | None:

@@ -1,9 +1,10 @@
-"""A sweep as text, JSON and CSV."""
+"""A sweep as text, Markdown, JSON and CSV."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.report import study_markdown as markdown
 from planner.report.data import SCHEMA_VERSION
 from planner.report.format import ABSENT, number, safe, significant, size
 from planner.report.study_common import csv_text, table, titled
@@ -17,19 +18,43 @@ LINES = 60
 
 def to_table(found: Sweep) -> str:
     """One line per point, as many as a terminal holds; a mark where the design differs from the line before."""
-    shown = found.rows[:LINES]
-    titles = ["", *(safe(k.split(".")[-1], 24) for k in found.keys), "$/h", "$/Mtok", "architecture", "GPUs", "tiers"]
-    rows, before = [], None
-    for row in shown:
+    keys = len(found.keys)
+    lines = table(_titles(found), _rows(found)[:LINES], (*range(1, keys + 3), keys + 4), (keys + 5,))
+    left = len(found.rows) - LINES
+    more = [f"  and {left} more: -o sweep.csv, .json or .parquet"] if left > 0 else []
+    return titled(_head(found), [*lines, *more, "  * the design changes"])
+
+
+def to_markdown(found: Sweep) -> str:
+    """The whole table, for an issue or a pull request."""
+    keys = len(found.keys)
+    rows = markdown.table(_titles(found), _rows(found), (*range(1, keys + 3), keys + 4))
+    return markdown.document(_head(found), rows, markdown.text("* the design changes"))
+
+
+def _head(found: Sweep) -> str:
+    name = safe(found.scenario_name, 60)
+    if found.complete:
+        return f"{name} · {found.points} points"
+    return f"{name} · interrupted: {len(found.rows)} of {found.points} rows"
+
+
+def _titles(found: Sweep) -> list[str]:
+    """The keys' last parts, whole keys where two of them are the same."""
+    ends = [k.split(".")[-1] for k in found.keys]
+    keys = [e if ends.count(e) == 1 else k for e, k in zip(ends, found.keys, strict=True)]
+    return ["", *(safe(k, 40) for k in keys), "$/h", "$/Mtok", "architecture", "GPUs", "tiers"]
+
+
+def _rows(found: Sweep) -> list[list[str]]:
+    rows: list[list[str]] = []
+    before = None
+    for row in found.rows:
         design = _design(row)
         mark = "*" if before is not None and design != before else ""
         before = design
         rows.append([mark, *(_value(row.get(k)) for k in found.keys), *_outcome(row)])
-    keys = len(found.keys)
-    lines = table(titles, rows, (*range(1, keys + 3), keys + 4), (keys + 5,))
-    left = len(found.rows) - len(shown)
-    more = [f"  and {left} more: -o sweep.csv, .json or .parquet"] if left > 0 else []
-    return titled(f"{safe(found.scenario_name, 60)} · {found.points} points", [*lines, *more, "  * the design changes"])
+    return rows
 
 
 def _design(row: Data) -> tuple[Any, ...]:
@@ -63,12 +88,19 @@ def summary_line(found: Sweep) -> str:
     )
 
 
+def interrupted_line(found: Sweep, kept: bool) -> str:
+    """What is missing and how to get it, for stderr."""
+    again = "; run it again: what is solved is kept, only the rest is solved" if kept else ""
+    return f"interrupted: {len(found.rows)} of {found.points} rows, {found.missing} missing{again}"
+
+
 def to_data(found: Sweep) -> Data:
     """The table with its counts."""
-    counts = {"points": found.points, "cached": found.cached, "solved": found.solved, "carried": found.carried}
     return {
         "schema_version": SCHEMA_VERSION, "kind": "sweep", "scenario": found.scenario_name, "keys": list(found.keys),
-        **counts, "complete": found.complete, "seconds": found.seconds, "rows": found.rows,
+        "points": found.points, "cached": found.cached, "solved": found.solved, "carried": found.carried,
+        "complete": found.complete, "interrupted": found.interrupted, "missing": found.missing,
+        "seconds": found.seconds, "rows": found.rows,
     }  # fmt: skip
 
 

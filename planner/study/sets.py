@@ -39,6 +39,26 @@ class Setting:
         return not self.values
 
 
+def parse_settings(texts: Sequence[str], scenario: Scenario) -> list[Setting]:
+    """Every ``KEY=VALUES``, each key once.
+
+    Raises:
+        InputError: As of :func:`parse_setting`, or a key that is set twice.
+    """
+    settings: dict[str, Setting] = {}
+    for text in texts:
+        setting = parse_setting(text, scenario)
+        if setting.key in settings:
+            raise _wrong(text, f"{setting.key} is set twice; list all its values in one --set")
+        settings[setting.key] = setting
+    return list(settings.values())
+
+
+def points(settings: Sequence[Setting], sample: int | None, seed: int) -> Iterator[dict[str, Any]]:
+    """The grid, or a sample of ``sample`` points."""
+    return grid(settings) if sample is None else latin_hypercube(settings, sample, seed)
+
+
 def parse_setting(text: str, scenario: Scenario) -> Setting:
     """One ``KEY=VALUES``.
 
@@ -56,6 +76,8 @@ def parse_setting(text: str, scenario: Scenario) -> Setting:
     if ":" in rest:
         return _range(text, path, rest.split(":"), today, whole)
     values = tuple(_value(text, part.strip(), today, whole) for part in rest.split(",") if part.strip())
+    if not values:
+        raise _wrong(text, "there is no value")
     return Setting(path, values)
 
 

@@ -22,7 +22,8 @@ from planner.study.points import cheapest, same_cost
 from planner.study.row import plan_row
 
 HARDER = {"slo.ttft_ms": -1, "slo.tpot_ms": -1, "deployment.max_gpus": -1}  # keys that only tighten a promise
-CHUNK = 24  # points of one unit of work
+CHUNK = 12  # points of one unit of work, however many processes there are: so that they all give the same table
+PROVEN = ("optimal", "infeasible", "invalid")  # what is kept: with more time the rest may come out better
 Row = dict[str, Any]
 Changes = Mapping[str, Any]
 
@@ -48,11 +49,17 @@ class Sweep:
     solved: int = 0
     carried: int = 0  # kept from an easier point without solving
     seconds: float = 0.0
+    interrupted: bool = False
 
     @property
     def complete(self) -> bool:
         """Whether every point has its row."""
         return len(self.rows) == self.points
+
+    @property
+    def missing(self) -> int:
+        """Points without a row."""
+        return self.points - len(self.rows)
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,8 @@ class Work:
     gap: float
 
 
-Runner = Callable[[Sequence[Work]], Iterable[list[tuple[str, Row]]]]
+Stop = Callable[[], bool]
+Runner = Callable[[Sequence[Work], Stop], Iterable[list[tuple[str, Row]]]]
 
 
 def sweep(
@@ -74,44 +82,77 @@ def sweep(
     cache: Cache | None = None,
     runner: Runner | None = None,
     progress: Callable[[str], None] | None = None,
-    stop: Callable[[], bool] | None = None,
+    stop: Stop = lambda: False,
 ) -> Sweep:
-    """Solve every variant that is not stored yet; what is done when ``stop`` turns true is in the table."""
+    """Solve every variant that is not stored yet; what is done when ``stop`` turns true is in the table.
+
+    Raises:
+        InputError: The scenario allows no variant.
+    """
     started = time.perf_counter()
     cache = cache or Cache(None)
-    points = _points(scenario, variants)
-    out = Sweep(scenario.name, tuple(points[0].changes) if points else (), points=len(points))
-    known: dict[str, Row] = {}
-    for point in points:
-        if point.key not in known and (stored := cache.get(point.key)) is not None:
-            known[point.key] = stored
+    wanted = [dict(changes) for changes in variants]
+    invalid: dict[str, Row] = {}
+    points = list(_points(scenario, wanted, invalid, stop))
+    out = Sweep(scenario.name, tuple(wanted[0]) if wanted else (), points=len(wanted))
+    known = _stored(points, cache, stop)
     out.cached = len(known)
+    known |= invalid
     work = _work(scenario, [p for p in points if p.key not in known])
     total = sum(len(w.points) for w in work)
-    for results in (runner or here)(work):
+    for results in (runner or here)(work if not stop() else [], stop):
         for key, row in results:
             if key in known:
                 continue  # a repeated unit of work: the first answer stands
             known[key] = row
-            cache.put(key, row)
+            if row["status"] in PROVEN:
+                cache.put(key, row)
             out.solved += not row["carried"]
             out.carried += row["carried"]
         if progress:
             progress(f"{out.solved + out.carried} of {total} points")
-        if stop is not None and stop():
+        if stop():
             break
     out.rows = [
         {**p.changes, **{k: v for k, v in known[p.key].items() if k != "carried"}} for p in points if p.key in known
     ]
+    out.interrupted = not out.complete
     out.seconds = time.perf_counter() - started
     return out
 
 
-def _points(scenario: Scenario, variants: Iterable[Changes]) -> list[Point]:
-    return [
-        Point(i, dict(changes), point_key(replace(scenario, changes), scenario.solve.gap))
-        for i, changes in enumerate(variants)
-    ]
+def _points(scenario: Scenario, variants: Sequence[Changes], invalid: dict[str, Row], stop: Stop) -> Iterator[Point]:
+    """The points with their keys; the rows of those that the scenario does not allow go to ``invalid``.
+
+    Raises:
+        InputError: The scenario allows none of them.
+    """
+    first: InputError | None = None
+    for i, changes in enumerate(variants):
+        if stop():
+            return
+        try:
+            key = point_key(replace(scenario, changes), scenario.solve.gap)
+        except InputError as error:
+            first, key = first or error, f"invalid {i}"
+            invalid[key] = _invalid(error)
+        yield Point(i, changes, key)
+    if first is not None and len(invalid) == len(variants):
+        raise first
+
+
+def _invalid(error: InputError) -> Row:
+    return {"status": "invalid", "why": error.diagnostics[0].message, "carried": False}
+
+
+def _stored(points: Sequence[Point], cache: Cache, stop: Stop) -> dict[str, Row]:
+    known: dict[str, Row] = {}
+    for point in points:
+        if stop():
+            break
+        if point.key not in known and (row := cache.get(point.key)) is not None and row.get("status") in PROVEN:
+            known[point.key] = row
+    return known
 
 
 def _work(scenario: Scenario, points: Sequence[Point]) -> list[Work]:
@@ -131,10 +172,10 @@ def _difficulty(point: Point) -> tuple[float, ...]:
     return tuple(HARDER[k] * float(v) for k, v in point.changes.items() if k in HARDER)
 
 
-def here(work: Sequence[Work]) -> Iterator[list[tuple[str, Row]]]:
+def here(work: Sequence[Work], stop: Stop = lambda: False) -> Iterator[list[tuple[str, Row]]]:
     """Solve in this process, a point at a time."""
     for unit in work:
-        yield from ([answer] for answer in solve_work(unit))
+        yield from ([answer] for answer in solve_work(unit, stop))
 
 
 def solved(unit: Work) -> list[tuple[str, Row]]:
@@ -142,8 +183,8 @@ def solved(unit: Work) -> list[tuple[str, Row]]:
     return list(solve_work(unit))
 
 
-def solve_work(unit: Work) -> Iterator[tuple[str, Row]]:
-    """The answers of one unit, in its order (easiest first)."""
+def solve_work(unit: Work, stop: Stop = lambda: False) -> Iterator[tuple[str, Row]]:
+    """The answers of one unit, in its order (easiest first); a solve that ``stop`` cuts short has none."""
     base = Scenario.model_validate_json(unit.scenario)
     like = System(base)
     before: tuple[Point, System, Row, Any] | None = None
@@ -151,9 +192,12 @@ def solve_work(unit: Work) -> Iterator[tuple[str, Row]]:
         try:
             system = System(replace(base, point.changes), like=like)
         except InputError as error:
-            yield point.key, {"status": "invalid", "why": error.diagnostics[0].message, "carried": False}
+            yield point.key, _invalid(error)
             continue
-        row, plan = _carried(before, point, system) or _solve(system, unit.gap)
+        answer = _carried(before, point, system) or _solve(system, unit.gap, stop)
+        if answer is None:
+            return
+        row, plan = answer
         before = (point, system, row, plan)
         yield point.key, row
 
@@ -176,9 +220,11 @@ def _only_harder(easy: Point, hard: Point) -> bool:
     return all(a <= b for a, b in pairs)
 
 
-def _solve(system: System, gap: float) -> tuple[Row, Any]:
+def _solve(system: System, gap: float, stop: Stop) -> tuple[Row, Any] | None:
     limit = system.scenario.solve.time_limit_s
-    found = cheapest(system, SolveSettings(gap, time.perf_counter() + limit))
+    found = cheapest(system, SolveSettings(gap, time.perf_counter() + limit, stop))
+    if found.interrupted == "interrupted":
+        return None
     if found.plan is None:
         status = "gave up" if found.interrupted else "infeasible"
         return {"status": status, "why": "no design keeps every promise", "carried": False}, None

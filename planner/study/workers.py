@@ -7,30 +7,23 @@ only what it was computing, which is then computed again elsewhere.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from planner.errors import PlannerError
-from planner.study.sweep import Row, Runner, Work, solved
+from planner.study.processes import POLL_S, spread
+from planner.study.sweep import Row, Runner, Stop, Work, solve_work, solved
 
+ANSWERS_WITHIN_S = 10.0  # a scheduler, when it is greeted
 RETRIES = 5  # a unit of work may lose this many workers
 
 
 def processes(jobs: int) -> Runner:
-    """``jobs`` fresh processes on this machine; forking after a solve can hang the solver, so they are spawned."""
+    """``jobs`` fresh processes on this machine; every point is told as soon as it is solved."""
 
-    def run(work: Sequence[Work]) -> Iterator[list[tuple[str, Row]]]:
-        from concurrent.futures import ProcessPoolExecutor, as_completed
-        from multiprocessing import get_context
-
-        if not work:
-            return
-        pool = ProcessPoolExecutor(min(jobs, len(work)), mp_context=get_context("spawn"))
-        try:
-            for future in as_completed([pool.submit(solved, unit) for unit in work]):
-                yield future.result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    def run(work: Sequence[Work], stop: Stop) -> Iterator[list[tuple[str, Row]]]:
+        return ([answer] for _, answer in spread(solve_work, work, jobs, stop))
 
     return run
 
@@ -46,17 +39,23 @@ def dask_cluster(address: str) -> Runner:
     except ImportError:
         raise PlannerError("--dask needs Dask: pip install 'kvtier-planner[dask]'") from None
     try:
-        client: Any = Client(address, timeout="10s", set_as_default=False)
+        client: Any = Client(address, timeout=ANSWERS_WITHIN_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise PlannerError(f"no Dask scheduler answers at {address}: {' '.join(str(error).split())[:120]}") from None
 
-    def run(work: Sequence[Work]) -> Iterator[list[tuple[str, Row]]]:
+    def run(work: Sequence[Work], stop: Stop) -> Iterator[list[tuple[str, Row]]]:
         from distributed import as_completed
 
         with contextlib.closing(client):
             futures = client.map(solved, list(work), pure=False, retries=RETRIES)
-            for future in as_completed(futures, loop=client.loop):
-                yield future.result()
-                future.release()
+            answers = as_completed(futures, loop=client.loop)
+            while not answers.is_empty():
+                for future in answers.next_batch(block=False):
+                    yield future.result()
+                    future.release()
+                if stop():
+                    client.cancel(futures)
+                    return
+                time.sleep(POLL_S)
 
     return run
