@@ -241,13 +241,13 @@ def streams_of(
     out = []
     for config in system.configs:
         for batch in (None,) if architecture == "disaggregated" else system.scenario.engine.batches:
-            stream = _stream(system, config, batch, sets, decodes)
+            stream = stream_of(system, config, batch, sets, decodes)
             if stream is not None:
                 out.append(stream)
     return out
 
 
-def _stream(
+def stream_of(
     system: System,
     config: EngineConfig,
     batch: int | None,
