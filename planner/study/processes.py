@@ -12,7 +12,7 @@ import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
@@ -113,6 +113,7 @@ def _without_interrupt() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # it lets SIGINT through again when it starts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -125,7 +126,7 @@ def _end(workers: Sequence[_Worker]) -> None:
         worker.process.kill()
         worker.answers.close()
     for worker in workers:
-        worker.process.join(1.0)
+        worker.process.join(0.2)
 
 
 def _serve(function: Callable[[Any], Iterable[Any]], asked: Connection) -> None:

@@ -15,13 +15,15 @@ from pathlib import Path
 import pytest
 
 from planner.cells import SolveSettings
-from planner.errors import InputError
+from planner.errors import InputError, PlannerError
 from planner.physics.system import System
+from planner.report import study_sweep as render
 from planner.scenario import replace
 from planner.study import sweep as sweeping
 from planner.study import workers
 from planner.study.cache import Cache, point_key
 from planner.study.points import cheapest
+from planner.study.processes import spread
 from planner.study.sets import grid, latin_hypercube, parse_setting
 from planner.study.sweep import here, sweep
 from planner.study.workers import processes
@@ -170,6 +172,7 @@ import json, os, signal, sys, threading, time
 from pathlib import Path
 from planner.scenario import load
 from planner.study.cache import Cache
+from planner.study.processes import spread
 from planner.study.sets import grid, parse_setting
 from planner.study.sweep import sweep
 from planner.study.workers import dask_cluster
@@ -226,20 +229,93 @@ def test_no_scheduler_there(invoke, path, monkeypatch):
     assert done.code == 3
 
 
-def test_ctrl_c_keeps_what_is_known(path, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "jobs", "form"), [(signal.SIGINT, 1, "json"), (signal.SIGTERM, 2, "csv"), (signal.SIGINT, 2, "json")]
+)
+def test_an_interrupted_sweep_keeps_what_is_known(kind, jobs, form, path, tmp_path):
+    answer = tmp_path / f"answer.{form}"
+    answer.write_text("complete")
     command = [sys.executable, "-m", "planner", "sweep", str(path("cloud")), "--set", "slo.ttft_ms=1500:3000:5",
-               "-f", "json"]  # fmt: skip
+               "--jobs", str(jobs), "-o", str(answer), "--cache", str(tmp_path / "points")]  # fmt: skip
     root = str(Path(sweeping.__file__).parents[2])
     run = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         env={**os.environ, "PYTHONPATH": root},
     )  # fmt: skip
     deadline = time.time() + 60
-    while time.time() < deadline and not list(tmp_path.rglob("*.json")):
-        time.sleep(0.05)
-    run.send_signal(signal.SIGINT)
-    out, _ = run.communicate(timeout=60)
+    while time.time() < deadline and len(list(tmp_path.rglob("points/*/*.json"))) < 3:
+        time.sleep(0.02)
+    told = time.time()
+    os.killpg(run.pid, kind)  # as a terminal does
+    _, err = run.communicate(timeout=60)
+    assert time.time() - told < 2  # 0.1 s on a quiet machine
     assert run.returncode == 130
-    data = json.loads(out)
-    assert not data["complete"]
-    assert len(data["rows"]) == data["solved"] + data["carried"] >= 1
+    assert "Traceback" not in err
+    kept = len(list(tmp_path.rglob("points/*/*.json")))
+    assert f"interrupted: {kept} of 301 rows, {301 - kept} missing" in err
+    if form == "json":
+        data = json.loads(answer.read_text())
+        assert (data["interrupted"], data["complete"], data["missing"]) == (True, False, 301 - kept)
+        assert len(data["rows"]) == data["solved"] + data["carried"] == kept
+    else:
+        assert answer.read_text() == "complete"  # CSV cannot say that rows are missing
+        assert len((tmp_path / "answer.partial.csv").read_text().splitlines()) == 1 + kept
+
+
+def test_a_table_says_that_it_is_not_complete(scenario):
+    rag = scenario("rag")
+    done = []
+    wanted = variants(rag, "slo.ttft_ms=1500:2400:100")
+    part = sweep(rag, wanted, progress=done.append, stop=lambda: len(done) >= 2)
+    for text in (render.to_table(part), render.to_markdown(part)):
+        assert "interrupted: 2 of 10 rows" in text.splitlines()[0]
+    assert "8 missing" in render.interrupted_line(part, kept=True)
+
+
+def test_a_second_run_may_do_better_where_the_first_gave_up(scenario, tmp_path):
+    rag, cache = scenario("rag"), Cache(tmp_path)
+
+    def short_of_time(work, stop):
+        yield [(p.key, {"status": "gave up", "why": "", "carried": False}) for unit in work for p in unit.points]
+
+    wanted = variants(rag, "slo.ttft_ms=2000,2100")
+    assert {r["status"] for r in sweep(rag, wanted, cache=cache, runner=short_of_time).rows} == {"gave up"}
+    assert {r["status"] for r in sweep(rag, wanted, cache=cache).rows} == {"optimal"}
+
+
+def test_values_that_are_not_allowed(scenario, invoke, path):
+    rag = scenario("rag")
+    found = sweep(rag, [{"slo.ttft_ms": -5.0}, {"slo.ttft_ms": 2000.0}])
+    assert [r["status"] for r in found.rows] == ["invalid", "optimal"]
+    assert found.complete
+    assert invoke("sweep", path("rag"), "--set", "slo.ttft_ms=-5,-6").code == 2
+    twice = invoke("sweep", path("rag"), "--set", "slo.ttft_ms=2000", "--set", "slo.ttft_ms=2100")
+    assert twice.code == 2
+    assert "set twice" in twice.err
+    assert invoke("sweep", path("rag"), "--set", "slo.ttft_ms=,", "--sample", 3).code == 2
+    assert invoke("sweep", path("rag"), "--set", "slo.ttft_ms=1:1e9:1").code == 2
+
+
+def dies_once(item):
+    """Answers its items, but dies in the middle of the first time it gets the item that is a file's name."""
+    yield "begun", item
+    if isinstance(item, str) and not os.path.exists(item):
+        Path(item).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    yield "ended", item
+
+
+def test_a_process_that_dies_loses_nothing(tmp_path):
+    name = str(tmp_path / "died")
+    found = list(spread(dies_once, [1, name, 2], 2))
+    assert {answer for _, answer in found if answer[0] == "ended"} == {("ended", i) for i in (1, name, 2)}
+
+
+def test_an_error_in_a_process_is_told():
+    with pytest.raises(PlannerError, match="FileNotFoundError"):
+        list(spread(fails, ["fails"], 2))
+
+
+def fails(item):
+    yield from ()
+    raise FileNotFoundError(item)
