@@ -42,11 +42,11 @@ def compare(
 ) -> int:
     """Inputs that differ, outcomes that differ, and why: each input alone, the bill, the rule that became binding.
 
-    Exit codes: 0 compared, 1 one of them has no plan, 2 bad input, 4 plans differ (--exit-code): another
-    structure, or a capacity by more than 2 %.
+    Exit codes: 0 compared, 1 one of them has no plan (also with --exit-code), 2 bad input, 3 gave up on one,
+    4 plans differ (--exit-code): another structure, or a capacity by more than 2 %.
     """
     gc.disable()
-    from planner.cli.session import INFEASIBLE, Session
+    from planner.cli.session import GAVE_UP, INFEASIBLE, Session
     from planner.cli.study import check_output, deliver, wanted_format
     from planner.errors import InputError
     from planner.report import study_compare as render
@@ -62,12 +62,13 @@ def compare(
     deliver(
         session, wanted_format(format_, output), output,
         table=lambda: render.to_table(found), data=lambda: render.to_data(found), csv=lambda: render.to_csv(found),
+        markdown=lambda: render.to_markdown(found),
     )  # fmt: skip
     if html is not None:
         _write_page(session, files, html)
-    if exit_code and found.differs:
-        return DIFFERS
-    return INFEASIBLE if any(side.plan is None for side in found.sides) else 0
+    if found.without_plan:
+        return GAVE_UP if all(side.gave_up for side in found.without_plan) else INFEASIBLE
+    return DIFFERS if exit_code and found.differs else 0
 
 
 def _write_page(session: Session, files: list[Path], path: Path) -> None:

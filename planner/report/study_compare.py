@@ -1,10 +1,12 @@
-"""A comparison as text, JSON and CSV."""
+"""A comparison as text, Markdown, JSON and CSV."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.report import study_markdown as md
 from planner.report.data import SCHEMA_VERSION
 from planner.report.format import ABSENT, number, percent, safe, significant, usd, usd_per_mtok
 from planner.report.grid import paragraph
@@ -16,49 +18,97 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 INPUTS_SHOWN = 20
+NAME = 40
+SMALLEST = 0.005  # dollars per hour that anybody would be told
 
 
 def to_table(found: Comparison) -> str:
     """The services side by side; with two, what differs and why."""
-    names = " against ".join(safe(s.name, 40) for s in found.sides[:2]) if len(found.sides) == 2 else "services"
-    parts = [_services(found)]
+    titles, rows = _services(found)
+    parts = [table(titles, rows, _right(titles), (0, len(titles) - 1))]
     if len(found.sides) == 2:
-        parts += [_inputs(found.inputs), _why(found.outcomes[0], found.inputs)]
-    return titled(f"compare · {names}", *parts)
+        parts += [_inputs(found.inputs), _why(found)]
+    notes = [line for text in _notes(found) for line in paragraph(text, hang=2)]
+    return titled(_title(found), *parts, notes)
 
 
-def _services(found: Comparison) -> list[str]:
+def to_markdown(found: Comparison) -> str:
+    """The same as tables."""
+    titles, rows = _services(found)
+    blocks = [md.table(titles, rows, _right(titles))]
+    if len(found.sides) == 2:
+        shown = md.table(*_input_cells(found.inputs)) if found.inputs else md.text("No input differs.")
+        blocks.append(md.section("Inputs that differ", shown, md.text(_more(found.inputs))))
+        blocks.append(md.section("Outcomes", md.bullets(_reasons(found))))
+    return md.document(_title(found), *blocks, md.bullets(_notes(found)))
+
+
+def _title(found: Comparison) -> str:
+    names = " against ".join(safe(name, NAME) for name in found.labels) if len(found.sides) == 2 else "services"
+    return f"compare · {names}"
+
+
+def _notes(found: Comparison) -> list[str]:
+    return [
+        f"{safe(label, NAME)}: {safe(note, 300)}"
+        for label, side in zip(found.labels, found.sides, strict=True)
+        for note in side.notes
+    ]
+
+
+def _right(titles: Sequence[str]) -> list[int]:
+    """Columns of numbers: all up to the capacities."""
+    return [n for n, title in enumerate(titles) if title in ("$/Mtok", "$/h", "GPUs") or title.endswith(" TB")]
+
+
+def _services(found: Comparison) -> tuple[list[str], list[list[str]]]:
     names = list(dict.fromkeys(t.name for s in found.sides if s.plan for t in s.plan.tiers[1:]))
-    titles = ["service", "$/Mtok", "$/h", "GPUs", *(safe(n, 12) + " TB" for n in names), "β", "verdict", "plan"]
-    rows = [_service(side, names) for side in found.sides]
-    return table(titles, rows, tuple(range(1, 5 + len(names))), (0, len(titles) - 1))
+    told = any(side.verdict for side in found.sides)
+    titles = ["service", "$/Mtok", "$/h", "GPUs", *(safe(n, 12) + " TB" for n in names), "reuse"]
+    titles += ["verdict", "plan"] if told else ["plan"]
+    return titles, [_service(s, label, names, told) for s, label in zip(found.sides, found.labels, strict=True)]
 
 
-def _service(side: Side, names: list[str]) -> list[str]:
+def _service(side: Side, label: str, names: list[str], told: bool) -> list[str]:
     reuse = side.scenario.workload.reuse
-    beta = significant(reuse.beta) if reuse.beta is not None else reuse.law
+    law = f"β {significant(reuse.beta)}" if reuse.beta is not None else reuse.law
+    verdict = [side.verdict or ABSENT] if told else []
     plan = side.plan
     if plan is None:
-        return [safe(side.name, 30), *[ABSENT] * (3 + len(names)), beta, "", "no design keeps every promise"]
+        why = "no plan was found in time" if side.gave_up else "no design keeps every promise"
+        return [safe(label, NAME), *[ABSENT] * (3 + len(names)), law, *verdict, why]
     sizes = {t.name: number(t.capacity_bytes / 1e12, 2) if t.role != "unused" else ABSENT for t in plan.tiers[1:]}
     gpus = plan.prefill.gpus + (plan.decode.gpus if plan.decode else 0)
     shape = f"{plan.decision.architecture}, {pool(plan.prefill)}"
     shape += f" / {pool(plan.decode)}" if plan.decode else ""
     roles = ", ".join(f"{safe(t.name, 12)} {t.role}" for t in plan.tiers[1:] if t.role != "unused")
     return [
-        safe(side.name, 30), usd_per_mtok(plan.usd_per_million_tokens).lstrip("$"), number(plan.usd_per_hour, 2),
-        number(gpus), *(sizes.get(n, ABSENT) for n in names), beta, side.verdict or ABSENT,
-        f"{shape}, {roles or 'no tier'}",
+        safe(label, NAME), usd_per_mtok(plan.usd_per_million_tokens).lstrip("$"), number(plan.usd_per_hour, 2),
+        number(gpus), *(sizes.get(n, ABSENT) for n in names), law, *verdict, f"{shape}, {roles or 'no tier'}",
     ]  # fmt: skip
 
 
 def _inputs(inputs: tuple[InputDifference, ...]) -> list[str]:
     if not inputs:
         return ["  No input differs."]
-    rows = [[safe(d.key, 60), *(_value(v) for v in d.values), _alone(d)] for d in inputs[:INPUTS_SHOWN]]
-    lines = ["  Inputs that differ", *table(["input", "first", "second", "alone, $/h"], rows, (1, 2, 3), (0, 1, 2))]
+    titles, rows, right = _input_cells(inputs)
+    more = _more(inputs)
+    return ["  Inputs that differ", *table(titles, rows, right, (0, 1, 2)), *(paragraph(more) if more else [])]
+
+
+def _input_cells(inputs: tuple[InputDifference, ...]) -> tuple[list[str], list[list[str]], list[int]]:
+    """Without the last column where nothing was tried alone."""
+    tried = any(d.alone_usd_per_hour is not None for d in inputs)
+    rows = [
+        [safe(d.key, 60), *(_value(v) for v in d.values), *([_alone(d)] if tried else [])]
+        for d in inputs[:INPUTS_SHOWN]
+    ]
+    return ["input", "first", "second", *(["alone, $/h"] if tried else [])], rows, [1, 2, 3][: 2 + tried]
+
+
+def _more(inputs: tuple[InputDifference, ...]) -> str:
     left = len(inputs) - INPUTS_SHOWN
-    return lines + ([f"  and {left} more: --format json"] if left > 0 else [])
+    return f"and {left} more: --format json" if left > 0 else ""
 
 
 def _value(value: Any) -> str:
@@ -74,25 +124,36 @@ def _alone(difference: InputDifference) -> str:
     return usd(moved, signed=True) if math.isfinite(moved) else "impossible"
 
 
-def _why(outcome: Outcome, inputs: tuple[InputDifference, ...]) -> list[str]:
+def _why(found: Comparison) -> list[str]:
+    return ["  Outcomes", *(line for text in _reasons(found) for line in paragraph(text, indent=4, hang=2))]
+
+
+def _reasons(found: Comparison) -> list[str]:
+    """The second against the first: cost, plan, the bill's largest change, rules, the input that does most."""
+    outcome = found.outcomes[0]
     if outcome.usd_per_hour is None:
-        return ["  One of them has no plan."]
-    lines = ["  Outcomes"]
-    lines += paragraph(f"costs {usd(outcome.usd_per_hour, signed=True)}/h", indent=4)
-    lines += paragraph(
-        "the same plan" if outcome.same_plan else f"plan: {'; '.join(outcome.structure) or 'another size'}", indent=4
-    )
-    if outcome.cost_lines:
+        without = [safe(label, NAME) for label, s in zip(found.labels, found.sides, strict=True) if s.plan is None]
+        return [f"nothing to compare: no plan for {' and '.join(without)}"]
+    same = abs(outcome.usd_per_hour) < SMALLEST
+    out = ["costs the same" if same else f"costs {usd(outcome.usd_per_hour, signed=True)}/h"]
+    out.append("the same plan" if outcome.same_plan else f"plan: {'; '.join(outcome.structure) or 'another size'}")
+    if outcome.cost_lines and abs(outcome.cost_lines[0][1]) >= SMALLEST:
         item, moved = outcome.cost_lines[0]
-        lines += paragraph(f"largest change in the bill: {safe(item, 30)} {usd(moved, signed=True)}/h", indent=4)
+        out.append(f"largest change in the bill: {safe(item, 30)} {usd(moved, signed=True)}/h")
     for word, rules in (("became binding", outcome.binding_gained), ("no longer binding", outcome.binding_lost)):
-        if rules:
-            lines += paragraph(f"{word}: {', '.join(rules)}", indent=4)
-    known = [d for d in inputs if d.alone_usd_per_hour and math.isfinite(d.alone_usd_per_hour)]
-    if known and outcome.usd_per_hour:
-        share = (known[0].alone_usd_per_hour or 0.0) / outcome.usd_per_hour
-        lines += paragraph(f"{safe(known[0].key, 60)} alone explains {percent(share)} of it", indent=4)
-    return lines
+        out += [f"{word}: {', '.join(safe(rule, 40) for rule in rules)}"] if rules else []
+    return out + _cause(outcome, found.inputs)
+
+
+def _cause(outcome: Outcome, inputs: tuple[InputDifference, ...]) -> list[str]:
+    """The input that alone moves the cost most, and its share where it pulls the same way and no further."""
+    known = [d for d in inputs if d.alone_usd_per_hour is not None and math.isfinite(d.alone_usd_per_hour)]
+    if not known or abs(known[0].alone_usd_per_hour or 0.0) < SMALLEST or not outcome.usd_per_hour:
+        return []
+    moved = known[0].alone_usd_per_hour or 0.0
+    share = moved / outcome.usd_per_hour
+    text = f"the input that alone does most: {safe(known[0].key, 60)} {usd(moved, signed=True)}/h"
+    return [f"{text}, {percent(share)} of the difference" if 0 < share < 1.005 else text]
 
 
 def to_data(found: Comparison) -> Data:
@@ -101,7 +162,7 @@ def to_data(found: Comparison) -> Data:
         "schema_version": SCHEMA_VERSION,
         "kind": "compare",
         "differs": found.differs,
-        "services": [_side(s) for s in found.sides],
+        "services": [_side(s) | {"label": label} for s, label in zip(found.sides, found.labels, strict=True)],
         "inputs": [
             {"key": d.key, "values": list(d.values), "alone_usd_per_hour": d.alone_usd_per_hour} for d in found.inputs
         ],
@@ -122,6 +183,8 @@ def _side(side: Side) -> Data:
         "law": reuse.law,
         "beta": reuse.beta,
         "verdict": side.verdict,
+        "notes": "; ".join(side.notes),
+        "status": "plan" if side.plan else "gave up" if side.gave_up else "infeasible",
         **row,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 
 from planner.cells import SolveSettings
 from planner.describe import differences
-from planner.errors import InputError, PlannerError
+from planner.errors import PlannerError
 from planner.evaluate import evaluate
 from planner.physics.system import System
 from planner.plan import Evaluation
-from planner.report.planfile import read_plan
+from planner.report.node import Misfit, Node
+from planner.report.planfile import read_json, read_plan, read_scenario
 from planner.scenario import Scenario, load, replace
+from planner.study.keep import in_words
 from planner.study.points import cheapest
 from planner.study.sensitivity import CAPACITY_TOLERANCE
 
@@ -25,13 +28,15 @@ MOST_TRIED = 40  # differing inputs that are tried alone
 
 @dataclass(frozen=True)
 class Side:
-    """One file: its scenario and its plan (None where nothing fits)."""
+    """One file: its scenario and its plan (None where there is none)."""
 
     file: str
     name: str
     scenario: Scenario
     plan: Evaluation | None
-    verdict: str
+    verdict: str = ""
+    notes: tuple[str, ...] = ()  # what to know of the plan: not proven, judged otherwise than the file says
+    gave_up: bool = False  # no plan was found in time, which is not to say that there is none
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,27 @@ class Comparison:
     outcomes: tuple[Outcome, ...]
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The services' names; with their files where a name is not theirs alone, and numbers where a file is not."""
+        names, files = [s.name for s in self.sides], [s.file for s in self.sides]
+        short = [Path(f).name for f in files]
+        if len(set(short)) < len(set(files)):
+            short = files
+        out = []
+        for i, name in enumerate(names):
+            label = name
+            if names.count(name) > 1:
+                again = f" #{files[: i + 1].count(files[i])}" if files.count(files[i]) > 1 else ""
+                label = f"{name} ({short[i]}{again})"
+            out.append(label)
+        return tuple(out)
+
+    @property
+    def without_plan(self) -> tuple[Side, ...]:
+        """The sides that have no plan."""
+        return tuple(s for s in self.sides if s.plan is None)
+
+    @property
     def differs(self) -> bool:
         """Whether any plan differs from the first: structure, or a capacity by more than 2 %."""
         return any(not o.same_plan for o in self.outcomes)
@@ -82,24 +108,64 @@ def compare(
     first = sides[0]
     inputs = _inputs(sides)
     if len(sides) == 2 and first.plan is not None:
-        inputs = _alone(first, inputs, progress)
+        inputs = _alone(first.scenario, inputs, progress)
     return Comparison(tuple(sides), inputs, tuple(_outcome(first, other) for other in sides[1:]))
 
 
 def _side(file: Path, with_verdict: bool) -> Side:
     if file.suffix.lower() == ".json":
-        stored = read_plan(file)
-        plan = evaluate(System(stored.scenario), stored.decision)
-        return Side(str(file), stored.scenario.name, stored.scenario, plan, "")
+        return _stored(file)
     scenario = load(file)
     if with_verdict:
         from planner.optimize import solve_scenario
 
-        found = solve_scenario(scenario, plans=1)
-        best = found.plans[0].evaluation if found.plans else None
-        return Side(str(file), scenario.name, scenario, best, found.verdict.word if found.verdict else "")
-    plan_now = cheapest(System(scenario), SolveSettings(scenario.solve.gap)).plan
-    return Side(str(file), scenario.name, scenario, plan_now, "")
+        whole = solve_scenario(scenario, plans=1)
+        best = whole.plans[0].evaluation if whole.plans else None
+        word = whole.verdict.word if whole.verdict else ""
+        proof = whole.certificate
+        notes = () if best is None or proof is None or proof.proven else (_unproven(proof.relative_gap),)
+        return Side(
+            str(file), scenario.name, scenario, best, word, notes, best is None and whole.status != "infeasible"
+        )
+    found = cheapest(System(scenario), settings_of(scenario))
+    notes = (_unproven(found.relative_gap),) if found.plan is not None and found.interrupted else ()
+    return Side(
+        str(file), scenario.name, scenario, found.plan, "", notes, found.plan is None and bool(found.interrupted)
+    )
+
+
+def settings_of(scenario: Scenario) -> SolveSettings:
+    """The scenario's own gap and time limit, from now on."""
+    return SolveSettings(scenario.solve.gap, time.perf_counter() + scenario.solve.time_limit_s)
+
+
+def _unproven(gap: float | None) -> str:
+    return "not proven optimal" + (f": at most {100 * gap:.2f} % above the best possible" if gap is not None else "")
+
+
+def _stored(file: Path) -> Side:
+    """A plan file: its first plan, judged again; what the file says differently is noted."""
+    data = Node(read_json(file))
+    try:
+        if data["status"].text() == "infeasible" and not data["plans"].nodes():
+            scenario = read_scenario(data["scenario"]["resolved"])
+            return Side(str(file), scenario.name, scenario, None)
+    except Misfit:
+        pass  # told in full below
+    stored = read_plan(file)
+    plan = evaluate(System(stored.scenario), stored.decision)
+    notes = []
+    proof = data.value.get("certificate")
+    if not isinstance(proof, dict) or not proof.get("proven"):
+        gap = proof.get("relative_gap") if isinstance(proof, dict) else None
+        notes.append(_unproven(gap if isinstance(gap, float) and math.isfinite(gap) else None))
+    if not math.isclose(plan.usd_per_hour, stored.usd_per_hour, rel_tol=1e-6):
+        notes.append(
+            f"${stored.usd_per_hour:,.2f}/h in the file, of planner {stored.planner_version}; judged again here"
+        )
+    if plan.violations:
+        notes.append(f"judged again, it breaks {'; '.join(in_words(v) for v in plan.violations)}")
+    return Side(str(file), stored.scenario.name, stored.scenario, plan, "", tuple(notes))
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
@@ -129,22 +195,27 @@ def _inputs(sides: Sequence[Side]) -> tuple[InputDifference, ...]:
 
 
 def _alone(
-    first: Side, inputs: tuple[InputDifference, ...], progress: Callable[[str], None] | None
+    first: Scenario, inputs: tuple[InputDifference, ...], progress: Callable[[str], None] | None
 ) -> tuple[InputDifference, ...]:
-    """What each differing input does by itself; those that cannot be changed alone are left without."""
-    if len(inputs) > MOST_TRIED or first.plan is None:
+    """What each differing input does by itself to the first's cheapest plan, largest first.
+
+    Those that only make sense together with another (a law's parameters, a model's shape) are left without.
+    """
+    if not inputs or len(inputs) > MOST_TRIED:
         return inputs
-    base, out = System(first.scenario), []
+    base, out = System(first), []
+    today = cheapest(base, settings_of(first))
     for difference in inputs:
         if progress:
             progress(difference.key)
         moved: float | None = None
         try:
-            changed = replace(first.scenario, {_indexed(first.scenario, difference.key): difference.values[1]})
-            found = cheapest(System(changed, like=base), SolveSettings(first.scenario.solve.gap))
-            moved = found.usd_per_hour - first.plan.usd_per_hour if math.isfinite(found.usd_per_hour) else math.inf
-        except (InputError, PlannerError, ValueError, TypeError):
-            pass  # only makes sense together with another input (a law's parameters, a model's shape)
+            changed = replace(first, {_indexed(first, difference.key): difference.values[1]})
+            found = cheapest(System(changed, like=base), settings_of(first))
+            if today.plan is not None and not found.interrupted:
+                moved = found.usd_per_hour - today.usd_per_hour
+        except (PlannerError, ValueError, TypeError, LookupError, AttributeError):
+            pass
         out.append(InputDifference(difference.key, difference.values, moved))
     return tuple(sorted(out, key=lambda d: -abs(d.alone_usd_per_hour or 0.0)))
 
