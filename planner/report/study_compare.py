@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from planner.report import study_markdown as md
 from planner.report.data import SCHEMA_VERSION
-from planner.report.format import ABSENT, number, percent, safe, significant, usd, usd_per_mtok
-from planner.report.grid import paragraph
+from planner.report.format import ABSENT, joined, number, percent, safe, significant, usd, usd_per_mtok
+from planner.report.grid import page_columns, paragraph
 from planner.report.sections import pool
 from planner.report.study_common import csv_text, plan_row, table, titled
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 INPUTS_SHOWN = 20
+ROOMY = 96  # columns
 NAME = 40
 SMALLEST = 0.005  # dollars per hour that anybody would be told
 
@@ -25,7 +26,12 @@ SMALLEST = 0.005  # dollars per hour that anybody would be told
 def to_table(found: Comparison) -> str:
     """The services side by side; with two, what differs and why."""
     titles, rows = _services(found)
-    parts = [table(titles, rows, _right(titles), (0, len(titles) - 1))]
+    plans: list[str] = []
+    if page_columns() < ROOMY:  # a plan has no room beside the figures
+        words = titles.index("reuse") + 1
+        plans = [t for row in rows for t in paragraph(f"{row[0]}: {joined(row[words:])}", hang=2)]
+        titles, rows = titles[:words], [row[:words] for row in rows]
+    parts = [[*table(titles, rows, _right(titles), (0, *([len(titles) - 1] if not plans else []))), *plans]]
     if len(found.sides) == 2:
         parts += [_inputs(found.inputs), _why(found)]
     notes = [line for text in _notes(found) for line in paragraph(text, hang=2)]

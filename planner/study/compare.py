@@ -16,7 +16,7 @@ from planner.evaluate import evaluate
 from planner.physics.system import System
 from planner.plan import Evaluation
 from planner.report.node import Misfit, Node
-from planner.report.planfile import read_json, read_plan, read_scenario
+from planner.report.planfile import not_a_plan_file, read_json, read_plan, read_scenario
 from planner.scenario import Scenario, load, replace
 from planner.study.keep import in_words
 from planner.study.points import cheapest
@@ -153,7 +153,11 @@ def _stored(file: Path) -> Side:
     except Misfit:
         pass  # told in full below
     stored = read_plan(file)
-    plan = evaluate(System(stored.scenario), stored.decision)
+    system = System(stored.scenario)
+    for name in (stored.decision.prefill_config, stored.decision.decode_config):
+        if name is not None and name not in system.config_by_name:
+            raise not_a_plan_file(file, f"its scenario has no configuration {name!r}")
+    plan = evaluate(system, stored.decision)
     notes = []
     proof = data.value.get("certificate")
     if not isinstance(proof, dict) or not proof.get("proven"):
