@@ -10,6 +10,7 @@ from planner.judge import accounts, checks, pools
 from planner.judge.state import judged_state, read_flow, staged_in
 from planner.physics import cost
 from planner.physics.corrected import uncertainty
+from planner.physics.correction import CorrectedTiming
 from planner.physics.system import System
 from planner.plan import Decision, Evaluation, Violation
 
@@ -27,6 +28,8 @@ def evaluate(system: System, decision: Decision) -> Evaluation:
     prefill, decode_pool, tpot = pools.pools(judged, violations)
     costs = accounts.costs(judged, prefill, decode_pool)
     usd = sum(line.usd_per_hour for line in costs)
+    timing = judged.config.timing
+    errors = (timing.half_tpot, timing.half_ttft) if isinstance(timing, CorrectedTiming) else (None, None)
     return Evaluation(
         decision=decision,
         usd_per_hour=usd,
@@ -41,4 +44,6 @@ def evaluate(system: System, decision: Decision) -> Evaluation:
         binding=accounts.binding(judged, prefill, decode_pool, tpot, worst.total_s),
         violations=tuple(violations),
         notes=uncertainty(judged.config.timing, tpot, worst.total_s) + accounts.notes(judged),
+        tpot_error=errors[0],
+        ttft_error=errors[1],
     )

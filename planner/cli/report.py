@@ -95,17 +95,15 @@ def _check(plans: list[Path], kind: ReportFormat, with_: str, pictures: list[Pat
     single = len(plans) == 1 and kind is ReportFormat.html
     if (with_ or pictures) and not single:
         raise InputError(Diagnostic("usage", "--with and --picture belong to the HTML report of one plan file"))
-    if kind is ReportFormat.md and len(plans) > 1:
-        raise InputError(Diagnostic("usage", "--format md takes one plan file"))
 
 
 def _rendered(
     stored: list[StoredSet], kind: ReportFormat, studies: list[str], pictures: list[Path], session: Session
 ) -> str:
     if kind is ReportFormat.md:
-        from planner.report.markdown import to_markdown
+        from planner.report.markdown import several, to_markdown
 
-        return to_markdown(stored[0].plan_set)
+        return several(stored) if len(stored) > 1 else to_markdown(stored[0].plan_set, stored[0])
     if len(stored) > 1:
         from planner.report.html.compare import compare_html
 

@@ -99,6 +99,8 @@ def _plan(plan: Plan) -> Data:
         "effective_hit_rate": found.effective_hit_rate,
         "ttft": [PATH.write(path) for path in found.paths],
         "tpot_ms": milliseconds(found.tpot_s),
+        "tpot_error": found.tpot_error,
+        "ttft_error": found.ttft_error,
         "binding": list(found.binding),
         "violations": [VIOLATION.write(broken) for broken in found.violations],
         "notes": list(found.notes),

@@ -1,52 +1,89 @@
-"""The answer as GitHub Markdown, for an issue or a design document."""
+"""The answer as GitHub Markdown, for an issue or a design document; and what every Markdown document is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
-from planner.plan import Evaluation, PlanSet
+from planner.plan import PlanSet
 from planner.report.combining import verdict_sentence
-from planner.report.format import (
-    ABSENT,
-    joined,
-    ms,
-    number,
-    percent,
-    quantity,
-    rounded_to_sum,
-    safe,
-    size,
-    unit_price,
-    usd,
-    usd_per_mtok,
-)
-from planner.report.sections import pool
+from planner.report.format import joined, safe, usd, usd_per_mtok
 from planner.report.table import certificate_line, design, saving
+
+if TYPE_CHECKING:
+    from planner.report.reread import StoredSet
+    from planner.report.tabular import Table
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_{}[]<>#|~&!"})
 
 
-def to_markdown(plan_set: PlanSet) -> str:
-    """Title, answer, and one table each for cost, tiers, TTFT, ranking and cells."""
+def to_markdown(plan_set: PlanSet, stored: StoredSet | None = None) -> str:
+    """Title, answer, what could change it, one table each for purchase, TTFT, tiers, ranking and cells, assumptions.
+
+    With ``stored``, the same set and its scenario, also what is bought as what, and how sure the times are.
+    """
+    from planner.report.reread import StoredSet as Stored
+
+    whole = stored or Stored(plan_set, None, "")
     blocks = [f"# {escaped(joined([safe(plan_set.scenario_name, 60), safe(plan_set.headline, 300)]))}"]
-    if plan_set.plans:
-        best = plan_set.plans[0].evaluation
-        price = f"{usd_per_mtok(best.usd_per_million_tokens)} per million tokens, {usd(best.usd_per_hour)} per hour"
-        blocks += [f"**{escaped(price)}**: {escaped(design(plan_set.plans[0]))}", escaped(saving(plan_set))]
-        blocks += [_costs(best), _tiers(best), _ttft(best), _ranking(plan_set)]
-    else:
-        blocks.append("**No design keeps every promise.**")
-        blocks.append("\n".join(f"- {escaped(safe(reason, 500))}" for reason in plan_set.reasons))
-    blocks.append(_cells(plan_set))
-    if plan_set.plans:
-        blocks.append(escaped(certificate_line(plan_set.certificate, plan_set.seconds)) + ".")
+    blocks += _plan(whole) if plan_set.plans else _nothing(plan_set)
+    blocks += [_cells(plan_set), _notes(plan_set)]
     if plan_set.defaults:
-        blocks.append(
-            "\n".join(
-                ["Catalog defaults:", "", *(f"- {escaped(safe(k))} {escaped(safe(v))}" for k, v in plan_set.defaults)]
-            )
-        )
+        blocks.append("Catalog defaults:\n\n" + _bullets([f"{safe(k)} {safe(v)}" for k, v in plan_set.defaults]))
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def several(files: Sequence[StoredSet]) -> str:
+    """Several plan files side by side."""
+    from planner.report.side_by_side import headings, inputs, overview, simplest_note
+
+    head, lead = headings(files)
+    blocks = [f"# {escaped(head)}", escaped(lead), _table(overview(files)), escaped(simplest_note(files))]
+    for found in inputs(files) or ():
+        blocks += [_table(found)] if found.rows else []
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _plan(stored: StoredSet) -> list[str]:
+    from planner.report.change import changes
+    from planner.report.purchase import NOTE, order
+    from planner.report.tabular import per_month, per_year, ranked, tiers, ttft
+
+    found = stored.plan_set
+    best = found.plans[0].evaluation
+    price = (
+        f"{per_month(best.usd_per_hour)} a month, {per_year(best.usd_per_hour)} a year, {usd(best.usd_per_hour)} an "
+        f"hour; {usd_per_mtok(best.usd_per_million_tokens)} per million tokens"
+    )
+    could = [f"{subject} {said}" for subject, said in changes(stored)]
+    return [
+        f"**{escaped(price)}**: {escaped(design(found.plans[0]))}",
+        escaped(saving(found)),
+        escaped(certificate_line(found.certificate, found.seconds)) + ".",
+        _table(order(best, stored.scenario)),
+        escaped(NOTE),
+        f"## What could change the answer\n\n{_bullets(could)}" if could else "",
+        *map(_table, (ttft(best), tiers(best), ranked(found.plans))),
+    ]
+
+
+def _nothing(found: PlanSet) -> list[str]:
+    said = "No design keeps every promise" if found.status == "infeasible" else "No plan was found"
+    return [f"**{said}.**", _bullets([safe(reason, 500) for reason in found.reasons])]
+
+
+def _notes(found: PlanSet) -> str:
+    notes = list(dict.fromkeys(found.plans[0].evaluation.notes)) if found.plans else []
+    texts = [safe(text, 500) for text in (*found.warnings, *notes)]
+    return f"## What it rests on\n\n{_bullets(texts)}" if texts else ""
+
+
+def _bullets(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {escaped(text)}" for text in texts)
+
+
+def _table(found: Table) -> str:
+    return table(found.caption, found.titles, found.rows, found.right)
 
 
 def plain(text: str) -> str:
@@ -63,66 +100,19 @@ def escaped(text: str) -> str:
     return text.translate(_SPECIAL)
 
 
-def table(heading: str, titles: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+def table(heading: str, titles: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
     """A heading and a table; cells are shown as they are, whatever they contain."""
     marks = ["--:" if n in right else "---" for n in range(len(titles))]
-    lines = [_row(titles), _row(marks), *(_row([escaped(cell) for cell in row]) for row in rows)]
-    return "\n".join([f"## {heading}", "", *lines])
+    lines = [
+        _row([escaped(title) for title in titles]),
+        _row(marks),
+        *(_row([escaped(cell) for cell in row]) for row in rows),
+    ]
+    return "\n".join([f"## {escaped(heading)}", "", *lines])
 
 
 def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
-
-
-def _costs(found: Evaluation) -> str:
-    amounts = rounded_to_sum([line.usd_per_hour for line in found.costs], 2, found.usd_per_hour)
-    rows = []
-    for line, amount in zip(found.costs, amounts, strict=True):
-        unit = safe(line.unit)
-        price = unit_price(line.unit_usd_per_hour, unit)
-        rows.append([safe(line.item), f"{quantity(line.quantity)} {unit}", price, usd(amount)])
-    return table("Cost", ["item", "quantity", "unit price", "per hour"], [*rows, ["total", "", "", usd(sum(amounts))]],
-                  right=(1, 2, 3))  # fmt: skip
-
-
-def _tiers(found: Evaluation) -> str:
-    rows = [
-        [safe(t.name), t.role, size(t.capacity_bytes), percent(t.hit_rate, 1), ms(t.slack_s), safe(t.why, 400)]
-        for t in found.tiers
-    ]
-    return table("Tiers", ["tier", "role", "capacity", "hits", "slack", "why"], rows, right=(2, 3, 4))
-
-
-def _ttft(found: Evaluation) -> str:
-    rows = []
-    for path in (p for p in found.paths if p.in_use):
-        parts = [path.queue_s, path.fetch_s, path.prefill_s, path.transfer_s, path.slack_s]
-        shown = rounded_to_sum([1e3 * part for part in parts], 1)
-        total = number(sum(shown[:4]), 1)
-        rows.append([safe(path.class_name), safe(path.path), percent(path.probability),
-                     *(number(part, 1) for part in shown[:4]), total, number(shown[4], 1)])  # fmt: skip
-    titles = ["class", "path", "share", "queue", "fetch", "prefill", "transfer", "total", "slack"]
-    return table("Time to first token, ms", titles, rows, right=range(2, 9))
-
-
-def _ranking(plan_set: PlanSet) -> str:
-    first = plan_set.plans[0].evaluation.usd_per_hour or 1.0
-    rows = [
-        [
-            str(plan.rank),
-            usd_per_mtok(plan.evaluation.usd_per_million_tokens),
-            usd(plan.evaluation.usd_per_hour),
-            percent(plan.evaluation.usd_per_hour / first - 1.0, 1, signed=True),
-            safe(design(plan), 300),
-            joined(
-                [pool(plan.evaluation.prefill), pool(plan.evaluation.decode) if plan.evaluation.decode else ""], " + "
-            ),
-            safe("; ".join(plan.differs_by), 400) or ABSENT,
-        ]
-        for plan in plan_set.plans
-    ]
-    titles = ["#", "$/Mtok", "$/h", "above", "design", "instances", "differs by"]
-    return table("Ranked plans", titles, rows, right=(1, 2, 3))
 
 
 def _cells(plan_set: PlanSet) -> str:

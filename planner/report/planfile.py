@@ -99,11 +99,18 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
-        at = getattr(error, "pos", 0)
-        said = " ".join(str(error).split())[:80]
-        cut = "it is empty" if not raw.strip() else "it ends too early: the file is cut off"
-        ended = at >= len(raw.rstrip()) - 1 or said.startswith("Unterminated string")
-        raise not_a_plan_file(path, cut if ended else f"it is not JSON ({said})") from None
+        raise not_a_plan_file(path, _not_json(error)) from None
+
+
+def _not_json(error: Exception) -> str:
+    """Why a text is not JSON; most often its end is missing."""
+    said = " ".join(str(error).split())[:80]
+    if isinstance(error, json.JSONDecodeError):
+        if not error.doc.strip():
+            return "it is empty"
+        if error.pos >= len(error.doc.rstrip()) - 1 or said.startswith("Unterminated string"):
+            return "it ends too early: the file is cut off"
+    return f"it is not JSON ({said})"
 
 
 def not_a_plan_file(path: Path, why: str, data: Any = None) -> InputError:

@@ -131,6 +131,8 @@ def _evaluation(row: Node) -> Evaluation:
         binding=row["binding"].each(Node.text),
         violations=row["violations"].each(VIOLATION.read),
         notes=row["notes"].each(Node.text),
+        tpot_error=row.get("tpot_error").optional(Node.number),
+        ttft_error=row.get("ttft_error").optional(Node.number),
     )
 
 

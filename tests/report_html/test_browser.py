@@ -148,7 +148,7 @@ def test_tornado_starts_at_the_plan(chromium: Browser, pages: Path) -> None:
     assert chromium.run(f"{place}.data[0].base") / 730 == pytest.approx(today, rel=1e-3)
     price = data["scenario"]["resolved"]["prices"]["gpu_usd_per_hour"]
     shown = [text for text in hovered(chromium, "tornado", ".bars .point path") if text.startswith("prices.gpu")]
-    ends = [float(text.split(" = ")[1].split(" |")[0]) for text in shown]
+    ends = [float(text.split(" = ")[1].split(" $/h |")[0]) for text in shown]
     assert ends == pytest.approx([0.8 * price, 1.25 * price], 1e-3)
     said = chromium.run("document.querySelector('#change').textContent")
     assert "What each input does to the cost: Of " in said

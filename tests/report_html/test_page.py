@@ -20,11 +20,11 @@ import pytest
 
 from planner.plan import CostLine, TierUse
 from planner.report import data as plan_json
-from planner.report.html.assumptions import values
+from planner.report.assumptions import values
+from planner.report.change import changes
 from planner.report.html.breakeven import best_capacity, value_of_hits
-from planner.report.html.budget import order, pieces
-from planner.report.html.change import changes
 from planner.report.html.page import PLOTLY, asset
+from planner.report.purchase import order, pieces
 from planner.report.reread import stored_set
 from tests.report import sample
 from tests.report_html import made
@@ -58,7 +58,7 @@ def chat() -> Any:
 
 @pytest.fixture(scope="module")
 def page(chat: Any) -> str:
-    return made.page_of(chat)
+    return made.page_of(chat).replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize("name", ["plan_set", "infeasible", "hostile"])
@@ -201,7 +201,7 @@ def test_hostile_text_is_text(chat: Any) -> None:
 
 
 def test_infeasible_and_bare_plan_files_have_a_page_too() -> None:
-    infeasible = made.page_of(plan_json.plan_file(sample.infeasible()))
+    infeasible = made.page_of(plan_json.plan_file(sample.infeasible())).replace("\u00a0", " ")
     assert "no configuration prefills 24,000 tokens in 350 ms" in infeasible
     assert "<script>" not in infeasible
     bare = made.page_of(json.loads(plan_json.to_json(sample.plan_set())))
@@ -227,8 +227,11 @@ def test_capacity_is_rounded_up_to_whole_pieces() -> None:
         return TierUse(name, "sync", size_tb * 1e12, 0, 0, 0, 0, 0, 0, 0, "")
 
     assert pieces(tier("nvme", 20.0), 2.5, 3.84e12) == "5 drives of 3.84 TB"
-    assert pieces(tier("nvme", 20.0), 2.5, None) == "3 nodes × 2 drives of 3.84 TB = 23.0 TB"
-    assert pieces(tier("dram", 0.01), 1.0, None) == "1 node × 1 DIMM of 32 GiB = 34.4 GB"
+    assert pieces(tier("nvme", 20.0), 2.5, None) == "3 nodes × 2 drives of 3.84 TB = 23.0 TB (15 % more than planned)"
+    assert pieces(tier("dram", 0.01), 1.0, None).startswith("1 node × 16 DIMMs of 16 GiB = 275 GB")
+    assert pieces(tier("dram", 11.293), 6.0, None).startswith("6 nodes × 32 DIMMs of 64 GiB = 13.2 TB")
+    assert pieces(tier("dram", 24.7), 10.0, None).startswith("10 nodes × 24 DIMMs of 96 GiB")  # 12 channels a socket
+    assert pieces(tier("dram", 90.0), 1.0, None).startswith("1 node × 328 DIMMs of 256 GiB")  # more than fits: as it is
     assert pieces(tier("object-store", 3.0), 3.0, None) == "1.00 TB in each of 3 nodes"
     line = CostLine("dram included", 1.0, "GB", 0.0, 0.0, "tiers[0].usd_per_gb_hour")
     assert "comes with the nodes" in str(order(_with_line(line), None).rows)

@@ -1,67 +1,42 @@
-"""The first screen: what to buy, what it costs, what it saves, and how sure that is."""
+"""The first screen: what to buy, what it costs, what it saves, what could change that, and how sure it is."""
 
 from __future__ import annotations
 
-from planner.plan import Cell, Evaluation, PlanSet
-from planner.report.format import ms, percent, quantity, safe, size, usd, usd_per_mtok
-from planner.report.html.budget import order, per_month, per_year
-from planner.report.html.parts import table_html, text
+from planner.plan import Evaluation, PlanSet
+from planner.report.certainty import band, errors
+from planner.report.change import changes
+from planner.report.format import ms, percent, quantity, safe, usd, usd_per_mtok
+from planner.report.headline import headline, simplest
+from planner.report.html.parts import bullets, prose, table_html, text
+from planner.report.purchase import NOTE, order
 from planner.report.reread import StoredSet
 from planner.report.table import certificate_line
+from planner.report.tabular import Table, per_month, per_year
 
 
-def answer(stored: StoredSet) -> str:
-    """Headline, four figures, and the order list; or why there is nothing to buy."""
+def answer(stored: StoredSet, studied: list[tuple[str, str]]) -> str:
+    """Headline, four figures, the order list and what could change it; or why there is nothing to buy.
+
+    ``studied`` is what studies found, each a subject and a sentence.
+    """
     found = stored.plan_set
     if not found.plans:
-        return _nothing(found)
+        return _nothing(stored)
     best = found.plans[0].evaluation
-    cards = [_cost_card(best), _token_card(stored, best), _saving_card(found, best), _promise_card(best)]
+    cards = [_cost_card(best), _token_card(stored, best), _saving_card(found, best), _promise_card(stored, best)]
+    could = [*changes(stored), *studied]
     return (
-        f"<h1>{text(headline(stored))}</h1>\n<p class=lead>{text(found.headline, 400)}</p>\n"
+        f"<h1>{prose(headline(stored))}</h1>\n<p class=lead>{prose(found.headline, 400)}</p>\n"
         f"<div class=cards>{''.join(cards)}</div>\n"
         f"<p class=proof>{text(_sentence(certificate_line(found.certificate, found.seconds)))}</p>\n"
-        f"{table_html(order(best, stored.scenario))}"
-        "<p class=note>A month is 730 hours, a year 8,760. Capacities are in 10⁹ bytes; modules and drives are common "
-        "sizes, rounded up so that every node is alike.</p>\n"
+        f"<div class=pair><div>{table_html(order(best, stored.scenario))}<p class=note>{text(NOTE)}</p></div>\n"
+        f'<div id="change"><h2>What could change the answer</h2>{bullets(could)}</div></div>\n'
     )
 
 
-def headline(stored: StoredSet) -> str:
-    """The purchase in one sentence, for the heading and the page's title."""
-    if not stored.plan_set.plans:
-        return "No design keeps every promise"
-    best = stored.plan_set.plans[0].evaluation
-    gpus = sum(line.quantity for line in best.costs if line.unit == "GPU")
-    spec = stored.scenario.hardware if stored.scenario else None
-    kind = f" {safe(spec.title or spec.name, 40)}" if spec else ""
-    paid = {line.source_key for line in best.costs if line.usd_per_hour > 0}
-    bought: list[str] = [f"{quantity(gpus)}{kind} GPUs"]
-    brought: list[str] = []
-    for t, tier in enumerate(best.tiers[1:]):
-        if tier.role != "unused":
-            goods = bought if f"tiers[{t}].usd_per_gb_hour" in paid else brought
-            goods.append(f"{size(tier.capacity_bytes)} of {label(tier.name)}")
-    use = f"; use {_and(brought)} of their nodes" if brought else ""
-    return f"Buy {_and(bought)}, {best.decision.architecture}{use}"
-
-
-def label(name: str) -> str:
-    """A tier as people write it: short names are abbreviations.
-
-    >>> label("dram"), label("object-store")
-    ('DRAM', 'object-store')
-    """
-    return safe(name.upper() if len(name) <= 4 else name, 24).replace("NVME", "NVMe")
-
-
-def _and(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
 def _card(title: str, value: str, *below: str) -> str:
-    lines = "".join(f"<span>{text(line)}</span>" for line in below if line)
-    return f"<div class=card><h2>{text(title)}</h2><strong>{text(value)}</strong>{lines}</div>"
+    lines = "".join(f"<span>{prose(line)}</span>" for line in below if line)
+    return f"<div class=card><h2>{text(title)}</h2><strong>{prose(value)}</strong>{lines}</div>"
 
 
 def _cost_card(best: Evaluation) -> str:
@@ -76,40 +51,70 @@ def _token_card(stored: StoredSet, best: Evaluation) -> str:
     return _card("Cost per million tokens", usd_per_mtok(best.usd_per_million_tokens), what, rate)
 
 
-def simplest(found: PlanSet) -> Cell | None:
-    """The plainest design: colocated, without tiers."""
-    return next((c for c in found.cells if c.architecture == "colocated" and not c.tiered), None)
-
-
 def _saving_card(found: PlanSet, best: Evaluation) -> str:
-    title, base = "Saving against colocated without tiers", simplest(found)
+    base = simplest(found)
     if base is None:
-        return _card(title, "not computed")
-    if base.evaluation is None:
-        return _card(title, "not comparable", f"that design is impossible: {safe(base.why_not, 160)}")
-    spent = base.evaluation.usd_per_hour
-    saved = spent - best.usd_per_hour
-    if saved <= 0.0005 * spent:
-        return _card(title, "nothing", "the simplest deployment is the cheapest")
-    return _card(title, percent(saved / spent, 0 if saved > 0.1 * spent else 1), f"{per_month(saved)} a month",
-                 f"of {per_month(spent)}")  # fmt: skip
+        return _card("Saving against the simplest deployment", "not computed")
+    title = f"Saving against {base.name}"
+    why = f"colocated without tiers: {base.why_not}" if base.why_not else ""
+    saved = base.usd_per_hour - best.usd_per_hour
+    if saved <= 0.0005 * base.usd_per_hour:
+        return _card(title, "nothing", why or "the simplest deployment is the cheapest")
+    share = percent(saved / base.usd_per_hour, 0 if saved > 0.1 * base.usd_per_hour else 1)
+    return _card(title, share, f"{per_month(saved)} a month of {per_month(base.usd_per_hour)}", why)
 
 
-def _promise_card(best: Evaluation) -> str:
+def _promise_card(stored: StoredSet, best: Evaluation) -> str:
     used = [path for path in best.paths if path.in_use]
     if not used:
         return _card("Effective hit rate", percent(best.effective_hit_rate, 1))
+    tpot_error, ttft_error = errors(stored, best)
     tight = min(used, key=lambda path: path.slack_s)
     spare = "no slack left" if tight.slack_s < 5e-4 else f"{ms(tight.slack_s)} of slack"
-    return _card("Slowest first token", ms(tight.total_s), f"limit {ms(tight.total_s + tight.slack_s)}: {spare}",
-                 f"TPOT {ms(best.tpot_s)}, hit rate {percent(best.effective_hit_rate)}")  # fmt: skip
+    error = band(ttft_error).strip()
+    limit = f"limit {ms(tight.total_s + tight.slack_s)}: {spare}"
+    slo = f", limit {ms(stored.scenario.slo.tpot_ms / 1e3)}" if stored.scenario else ""
+    tpot = f"TPOT {ms(best.tpot_s)}{band(tpot_error)}{slo}"
+    hits = f"hit rate {percent(best.effective_hit_rate)}"
+    return _card("Slowest first token", ms(tight.total_s), f"{error}; {limit}" if error else limit, tpot, hits)
 
 
 def _sentence(line: str) -> str:
     return f"{line[:1].upper()}{line[1:]}."
 
 
-def _nothing(found: PlanSet) -> str:
-    said = "No design keeps every promise" if found.status == "infeasible" else "No plan was found"
-    reasons = "".join(f"<li>{text(reason)}</li>" for reason in found.reasons)
-    return f"<h1>{said}</h1>\n<p class=lead>{text(found.headline, 400)}</p>\n<ul class=points>{reasons}</ul>\n"
+def _nothing(stored: StoredSet) -> str:
+    found = stored.plan_set
+    reasons = "".join(f"<li>{prose(reason)}</li>" for reason in found.reasons)
+    return (
+        f"<h1>{text(headline(stored))}</h1>\n<p class=lead>{text(found.headline, 400)}</p>\n{_ways_out(found)}"
+        f"<ul class=points>{reasons}</ul>\n"
+    )
+
+
+def _ways_out(found: PlanSet) -> str:
+    """Figures of the promises that cannot be kept, and a table of the changes that were found by solving again."""
+    cards = [
+        _card(f"{conflict.promise} asked for", f"{quantity(conflict.limit)} {safe(conflict.unit, 20)}",
+              f"best possible: {quantity(conflict.best)} {safe(conflict.unit, 20)}", safe(conflict.key, 60))
+        for conflict in found.conflicts
+    ]  # fmt: skip
+    cheapest = min(found.fixes, key=lambda fix: fix.usd_per_hour, default=None)
+    if cheapest is not None:
+        cards.append(_card("Cheapest way out", f"{per_month(cheapest.usd_per_hour)} a month",
+                           *(f"{safe(c.key, 60)}: {_after(c.after)}" for c in cheapest.changes)))  # fmt: skip
+    rows = [
+        ("; ".join(f"{safe(c.key, 60)}: {_after(c.after)} instead of {_after(c.before)}" for c in fix.changes),
+         per_month(fix.usd_per_hour), per_year(fix.usd_per_hour), usd(fix.usd_per_hour))
+        for fix in found.fixes
+    ]  # fmt: skip
+    titles = ("change of the scenario", "per month", "per year", "per hour")
+    table = Table("What makes it possible", titles, tuple(rows), frozenset({1, 2, 3}), stack=True)
+    shown = f"<div class=cards>{''.join(cards)}</div>\n" if cards else ""
+    return shown + (table_html(table) if rows else "")
+
+
+def _after(value: object) -> str:
+    if value is None:
+        return "left out"
+    return quantity(value) if isinstance(value, int | float) and not isinstance(value, bool) else safe(str(value), 60)

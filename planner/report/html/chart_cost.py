@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.plan import CostLine, Evaluation, PlanSet
-from planner.report.format import joined, number, quantity, rounded_to_sum, safe, size, unit_price, usd
-from planner.report.html.budget import HOURS_PER_MONTH, per_month, short_usd
-from planner.report.html.parts import Chart, Series, Table, plot_text
-from planner.report.table import in_use
+from planner.report.format import joined, number, quantity, rounded_to_sum, safe, unit_price, usd
+from planner.report.html.parts import Chart, Series, plot_text
+from planner.report.purchase import short_usd
+from planner.report.tabular import HOURS_PER_MONTH, Table, per_month, short_design
 
 ROW_PX, AXIS_PX, GAP = 46, 52, 0.7
 COLOURS = ("s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8")
@@ -23,18 +23,6 @@ class Bar:
     label: str  # above the bar
     found: Evaluation
     group: str = ""
-
-
-def short_design(found: Evaluation) -> str:
-    """A design in a few words: architecture, GPUs, tiers.
-
-    The bill tells the GPUs, so this also reads for a design whose pools are not known.
-    """
-    gpus = sum(line.quantity for line in found.costs if line.unit == "GPU")
-    held = [f"{size(t.capacity_bytes)} {safe(t.name, 24)}" for t in in_use(found.tiers)]
-    if not found.tiers:
-        held = [f"{size(line.quantity * 1e9)} {safe(line.item, 24)}" for line in found.costs if line.unit == "GB"]
-    return joined([found.decision.architecture, joined([f"{quantity(gpus)} GPUs" if gpus else "", *held], " + ")])
 
 
 def cost_chart(plan_set: PlanSet) -> Chart:
@@ -82,6 +70,7 @@ def stack(name: str, title: str, says: str, bars: Sequence[Bar]) -> Chart:
             "margin": {"l": 6, "r": 14, "t": 4, "b": AXIS_PX},
         },
         height=round(ROW_PX * (rows + 0.6)) + AXIS_PX,
+        rows=rows + 0.6,
         legend=tuple(Series(safe(item, 60), colours[item]) for item in ordered),
         table=_table(title, bars, ordered),
     )
@@ -146,7 +135,7 @@ def _labels(bars: Sequence[Bar], places: Sequence[float]) -> list[dict[str, obje
             heading = f"<b>{plot_text(bar.group)}</b>"
             labels.append(base | {"y": place + 0.72, "text": heading, "font": {"color": "@muted"}})
         price = short_usd(bar.found.usd_per_hour * HOURS_PER_MONTH)
-        labels.append(base | {"y": place + 0.23, "text": f"<b>{price}</b> · {plot_text(bar.label, 64)}"})
+        labels.append(base | {"y": place + 0.23, "text": f"<b>{price}</b> · {plot_text(bar.label, 140)}"})
     return labels
 
 

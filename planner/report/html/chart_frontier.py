@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.report.format import quantity, safe, significant, usd
-from planner.report.html.budget import HOURS_PER_MONTH, per_month
-from planner.report.html.parts import Chart, Series, Table, plot_text
+from planner.report.html.parts import Chart, Series, plot_text
+from planner.report.tabular import HOURS_PER_MONTH, Table, per_month
 from planner.study.marks import cell_name
 from planner.study.points import shape
 

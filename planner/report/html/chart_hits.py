@@ -11,7 +11,8 @@ from planner.plan import Evaluation
 from planner.report.derivation_cache import staging
 from planner.report.format import percent, safe, size
 from planner.report.html.breakeven import BreakEven, break_evens
-from planner.report.html.parts import Chart, Series, Table, plot_text
+from planner.report.html.parts import Chart, Series, plot_text
+from planner.report.tabular import Table
 
 SAMPLES = 240
 NEAR = 3.0  # samples on either side of a mark that stay silent

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from planner.report.format import joined, percent, safe, significant, usd
-from planner.report.html.budget import HOURS_PER_MONTH, per_month
 from planner.report.html.chart_cost import AXIS_PX, ROW_PX
-from planner.report.html.parts import Chart, Series, Table, plot_text
+from planner.report.html.parts import Chart, Series, plot_text
+from planner.report.tabular import HOURS_PER_MONTH, Table, per_month
 
 if TYPE_CHECKING:
     from planner.study.sensitivity import Bar, End, Sensitivity
@@ -31,10 +31,12 @@ def tornado_chart(found: Sensitivity) -> Chart:
         traces=(*(_ends(drawn, today, high) for high in (False, True)), _turns(drawn, today)),
         layout=_layout(drawn, today),
         height=round(ROW_PX * (len(drawn) + 0.6)) + AXIS_PX,
+        rows=len(drawn) + 0.6,
         legend=(Series("low end of the range", "s3"), Series("high end", "s2"), Series("today", "limit", "line"),
                 Series("another plan is cheapest", "ink", "diamond"), Series("nothing fits", "limit", "cross")),
         table=_table(title, found.bars, today),
-        notes=tuple(f"Not moved: {safe(said, 200)}." for said in found.skipped),
+        notes=(*(f"Not moved: {safe(said, 200)}." for said in found.skipped),
+               *(f"Stopped before: {safe(said, 80)}." for said in found.unfinished)),
     )  # fmt: skip
 
 
@@ -79,7 +81,7 @@ def _ends(drawn: Sequence[Bar], today: float, high: bool) -> dict[str, object]:
 
 
 def _hover(bar: Bar, end: End, today: float) -> str:
-    head = f"{plot_text(bar.knob.label)} = {significant(end.value, 4)}"
+    head = f"{plot_text(bar.knob.label)} = {plot_text(_with_unit(bar, end.value))}"
     if end.usd_per_hour is None:
         return f"{head}<br><b>nothing fits</b>"
     cost = f"{usd(end.usd_per_hour)}/h, {per_month(end.usd_per_hour)} a month"
@@ -102,9 +104,18 @@ def _turns(drawn: Sequence[Bar], today: float) -> dict[str, object]:
 
 
 def _layout(drawn: Sequence[Bar], today: float) -> dict[str, object]:
-    base = {"x": 0, "xref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+    base = {
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "align": "left",
+        "bgcolor": "@paper",
+        "borderpad": 0,
+    }
     labels = [
-        base | {"y": -n + 0.23, "text": f"<b>{_span(bar, today)}</b> · {plot_text(bar.knob.label, 44)} · {_range(bar)}"}
+        base | {"y": -n + 0.23, "text": f"<b>{_span(bar, today)}</b> · {plot_text(bar.knob.label, 80)} · {_range(bar)}"}
         for n, bar in enumerate(drawn)
     ]
     at = today * HOURS_PER_MONTH
@@ -119,8 +130,12 @@ def _layout(drawn: Sequence[Bar], today: float) -> dict[str, object]:
     }  # fmt: skip
 
 
+def _with_unit(bar: Bar, value: float) -> str:
+    return f"{significant(value, 4)} {safe(bar.knob.unit, 24)}".rstrip()
+
+
 def _range(bar: Bar) -> str:
-    return f"{significant(bar.knob.low)} to {significant(bar.knob.high)}"
+    return f"{significant(bar.knob.low)} to {significant(bar.knob.high)} {plot_text(bar.knob.unit, 24)}".rstrip()
 
 
 def _table(title: str, bars: Sequence[Bar], today: float) -> Table:
@@ -129,7 +144,7 @@ def _table(title: str, bars: Sequence[Bar], today: float) -> Table:
         for word, end in (("low", bar.low), ("high", bar.high)):
             cost = "nothing fits" if end.usd_per_hour is None else per_month(end.usd_per_hour)
             kept = f"breaks: {'; '.join(end.breaks)}" if end.breaks else _regret(end)
-            rows.append((safe(bar.knob.label, 80), word, significant(end.value, 4), cost, _change(end, today),
+            rows.append((safe(bar.knob.label, 80), word, _with_unit(bar, end.value), cost, _change(end, today),
                          safe("; ".join((*end.changes, *end.resized)), 200), safe(kept, 200)))  # fmt: skip
     titles = ("input", "end", "value", "per month", "change", "plan", "keeping today's plan")
     return Table(title, titles, tuple(rows), frozenset({2, 3, 4}))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from planner.plan import Evaluation, TtftPath
-from planner.report.format import ms, number, percent, rounded_to_sum, safe
+from planner.report.format import ms, number, percent, safe
 from planner.report.html.chart_cost import AXIS_PX, ROW_PX
-from planner.report.html.parts import Chart, Series, Table, plot_text
+from planner.report.html.parts import Chart, Series, plot_text
+from planner.report.tabular import stages, ttft
 
 DRAWN = 16  # paths; the table has all
 PARTS = (("queue", "s6"), ("fetch", "s4"), ("prefill", "s1"), ("transfer", "s2"))
@@ -27,9 +28,10 @@ def ttft_chart(found: Evaluation, percentile: float | None) -> Chart | None:
         traces=(*(_trace(name, colour, drawn) for name, colour in PARTS), _slack(drawn)),
         layout=_layout(drawn, limit_ms),
         height=round(ROW_PX * (len(drawn) + 0.6)) + AXIS_PX,
+        rows=len(drawn) + 0.6,
         legend=(*(Series(name, colour) for name, colour in PARTS), Series("slack", "muted", "outline"),
                 Series(f"limit {number(limit_ms)} ms", "limit", "line")),
-        table=_table(title, used),
+        table=ttft(found),
         notes=(f"{len(used) - len(drawn)} more paths with more slack are in the table.",) if len(used) > DRAWN else (),
     )  # fmt: skip
 
@@ -43,13 +45,9 @@ def _says(path: TtftPath, limit_ms: float, percentile: float | None) -> str:
     )
 
 
-def _parts(path: TtftPath) -> tuple[float, ...]:
-    return path.queue_s, path.fetch_s, path.prefill_s, path.transfer_s
-
-
 def _trace(name: str, colour: str, drawn: list[TtftPath]) -> dict[str, object]:
     index = [part for part, _ in PARTS].index(name)
-    values = [1e3 * _parts(path)[index] for path in drawn]
+    values = [1e3 * stages(path)[index] for path in drawn]
     return {
         "type": "bar",
         "orientation": "h",
@@ -88,7 +86,7 @@ def _share(path: TtftPath) -> str:
 
 def _layout(drawn: list[TtftPath], limit_ms: float) -> dict[str, object]:
     longest = max([limit_ms, *(1e3 * path.total_s for path in drawn)])
-    base = {"x": 0, "xref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+    base = {"x": 0, "xref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False, "align": "left"}
     labels = [
         base | {"y": -n + 0.23, "text": f"{_label(p)} · <b>{ms(p.total_s)}</b> · {_share(p)}"}
         for n, p in enumerate(drawn)
@@ -102,14 +100,3 @@ def _layout(drawn: list[TtftPath], limit_ms: float) -> dict[str, object]:
                     "line": {"color": "@limit", "width": 2}}],
         "margin": {"l": 6, "r": 14, "t": 4, "b": AXIS_PX},
     }  # fmt: skip
-
-
-def _table(title: str, used: list[TtftPath]) -> Table:
-    rows = []
-    for path in used:
-        *parts, slack = rounded_to_sum([1e3 * part for part in (*_parts(path), path.slack_s)], 1)
-        shown = [number(part, 1) for part in parts]
-        rows.append((safe(path.class_name), safe(path.path), percent(path.probability, 1), *shown,
-                     number(sum(parts), 1), number(slack, 1)))  # fmt: skip
-    titles = ("class", "path", "share", "queue", "fetch", "prefill", "transfer", "total", "slack")
-    return Table(f"{title}, ms", titles, tuple(rows), frozenset(range(2, 9)))

@@ -1,75 +1,12 @@
-"""The tables behind the pictures: ranked plans, tiers, pools, and whether combining pays."""
+"""Whether combining tiers and disaggregation pays, as the page tells it."""
 
 from __future__ import annotations
 
-from planner.plan import Evaluation, Plan, PlanSet, Pool, TierUse
+from planner.plan import PlanSet
 from planner.report.combining import verdict_sentence
-from planner.report.format import ABSENT, ms, number, percent, quantity, rounded_to_sum, safe, size, usd, usd_per_mtok
-from planner.report.html.budget import per_month
-from planner.report.html.chart_cost import short_design
-from planner.report.html.parts import Table, table_html, text
-from planner.report.sections import pool
-
-
-def ranked(plans: tuple[Plan, ...]) -> Table:
-    """The ranked plans and what sets each apart from the first."""
-    first = plans[0].evaluation.usd_per_hour or 1.0
-    rows = [
-        (
-            str(plan.rank),
-            per_month(plan.evaluation.usd_per_hour),
-            usd_per_mtok(plan.evaluation.usd_per_million_tokens),
-            "" if n == 0 else percent(plan.evaluation.usd_per_hour / first - 1.0, 1, signed=True),
-            short_design(plan.evaluation),
-            " + ".join(pool(p) for p in (plan.evaluation.prefill, plan.evaluation.decode) if p),
-            safe("; ".join(plan.differs_by), 400) or ABSENT,
-        )
-        for n, plan in enumerate(plans)
-    ]
-    titles = ("#", "$/month", "$/Mtok", "above", "design", "instances", "differs by")
-    return Table("Ranked plans", titles, tuple(rows), frozenset({1, 2, 3}), marked=frozenset({0}))
-
-
-def tiers(found: Evaluation) -> Table:
-    """Each tier's role, and why it has that role; hits and misses sum to 100 %."""
-    shares = rounded_to_sum([*(t.hit_rate for t in found.tiers), 1.0 - sum(t.hit_rate for t in found.tiers)], 3)
-    rows = [_tier(tier, share) for tier, share in zip(found.tiers, shares, strict=False)]
-    rows.append(("miss", "", "", percent(shares[-1], 1), "", "", "", ""))
-    titles = ("tier", "role", "capacity", "hits", "reads", "fetch", "slack", "why")
-    return Table("Cache tiers of the first plan", titles, tuple(rows), frozenset({2, 3, 4, 5, 6}))
-
-
-def _tier(tier: TierUse, share: float) -> tuple[str, ...]:
-    why = safe(tier.why, 400)
-    if tier.role == "unused":
-        return (safe(tier.name, 40), "unused", *[ABSENT] * 5, why)
-    fetched = tier.fetch_s > 0
-    reads, fetch = (percent(tier.read_utilization), ms(tier.fetch_s)) if fetched else (ABSENT, ABSENT)
-    figures = (size(tier.capacity_bytes), percent(share, 1), reads, fetch, ms(tier.slack_s))
-    return (safe(tier.name, 40), tier.role, *figures, why)
-
-
-def pools(found: Evaluation) -> Table:
-    """What each pool runs and how busy it is."""
-    named = [("prefill" if found.decode else "prefill and decode", found.prefill)]
-    named += [("decode", found.decode)] if found.decode else []
-    titles = ("pool", "instances", "GPUs", "nodes", "prefill load", "busy", "batch", "slots used", "TPOT")
-    return Table("Pools of the first plan", titles, tuple(_pool(*one) for one in named), frozenset(range(2, 9)))
-
-
-def _pool(name: str, one: Pool) -> tuple[str, ...]:
-    slots = one.instances * one.batch if one.batch else None
-    return (
-        name,
-        pool(one),
-        number(one.gpus),
-        f"{one.nodes:.4g}",
-        ABSENT if one.offered_load is None else f"{number(one.offered_load, 2)} of {quantity(one.servers or 0)}",
-        ABSENT if one.utilization is None else percent(one.utilization),
-        ABSENT if one.batch is None else number(one.batch),
-        ABSENT if one.slots_needed is None or slots is None else f"{number(one.slots_needed)} of {number(slots)}",
-        ABSENT if one.tpot_s is None else ms(one.tpot_s),
-    )
+from planner.report.format import ABSENT, percent, usd
+from planner.report.html.parts import table_html, text
+from planner.report.tabular import Table, per_month
 
 
 def combining(found: PlanSet) -> str:

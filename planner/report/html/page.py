@@ -33,7 +33,9 @@ def _hash(content: str) -> str:
 def page(title: str, eyebrow: str, sections: Sequence[tuple[str, str, str]], charts: Sequence[Chart], foot: str) -> str:
     """The document; a section is ``(anchor, name in the navigation, body)``."""
     style, script, plotly = asset("style.css"), asset("charts.js"), asset(PLOTLY) if charts else ""
-    data = script_json([{"id": c.id, "traces": c.traces, "layout": c.layout, "height": c.height} for c in charts])
+    data = script_json(
+        [{"id": c.id, "traces": c.traces, "layout": c.layout, "height": c.height, "rows": c.rows} for c in charts]
+    )
     links = "".join(f'<a href="#{anchor}">{text(name)}</a>' for anchor, name, _ in sections if name)
     body = "".join(f'<section id="{anchor}">\n{part}</section>\n' for anchor, _, part in sections)
     scripts = ""

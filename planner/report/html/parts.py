@@ -16,23 +16,13 @@ from html import escape
 from typing import Any
 
 from planner.report.format import safe
+from planner.report.tabular import Table
 
 LONG = 4000  # characters of one text that the page shows
+HALF_LINE = 20  # characters of a title and its figure that fit on half a narrow screen
+MOST_KEPT = 14  # rows of a table that is not torn over two printed pages
+_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]i?B|ms|s|%|GPUs?|nodes?|TB|GB)(?!\w))")
 _SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of plain text; columns named in ``right`` are numbers. The last ``totals`` rows are sums."""
-
-    caption: str
-    titles: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: frozenset[int] = frozenset()
-    totals: int = 0
-    code: frozenset[int] = frozenset()  # columns that are keys or formulas
-    marked: frozenset[int] = frozenset()  # rows to set apart
-    whole: frozenset[int] = frozenset()  # columns that never break
 
 
 @dataclass(frozen=True)
@@ -57,6 +47,7 @@ class Chart:
     legend: tuple[Series, ...]
     table: Table
     notes: tuple[str, ...] = field(default=())
+    rows: float = 0.0  # bars under labels: what the height has to hold, so that labels may take more lines
 
 
 @dataclass(frozen=True)
@@ -74,6 +65,15 @@ def text(value: str, limit: int = LONG) -> str:
     '&lt;b&gt;&amp;'
     """
     return escape(safe(value, limit), quote=True)
+
+
+def prose(value: str, limit: int = LONG) -> str:
+    r"""The same for sentences and cells: a line never ends between a number and its unit.
+
+    >>> prose("11.5 TB & 92 GPUs"), prose("2 of 3")
+    ('11.5\xa0TB &amp; 92\xa0GPUs', '2 of 3')
+    """
+    return _UNIT.sub("\u00a0", text(value, limit))
 
 
 def plot_text(value: str, limit: int = 80) -> str:
@@ -105,25 +105,52 @@ def _finite(value: Any) -> Any:
 
 
 def table_html(table: Table) -> str:
-    """A table that scrolls sideways in its own box where the screen is narrow, reachable by keyboard."""
-    head = "".join(f"<th scope=col{_class(table, n)}>{text(title)}</th>" for n, title in enumerate(table.titles))
+    """A table that scrolls sideways in its own box where the screen is narrow, reachable by keyboard.
+
+    One that stacks shows each row as a block there instead; its roles are spelled out, since a style that changes how
+    a table is laid out takes them away in some browsers.
+    """
+    head = "".join(
+        f"<th scope=col{_class(table, n)}{_role(table, 'columnheader')}>{text(title)}</th>"
+        for n, title in enumerate(table.titles) if n != table.under
+    )  # fmt: skip
     first_total = len(table.rows) - table.totals
     body = "".join(_row(table, n, row, n >= first_total) for n, row in enumerate(table.rows))
-    caption = text(table.caption)
+    caption, group, line = text(table.caption), _role(table, "rowgroup"), _role(table, "row")
+    names = " ".join(["scroll", *["stacked"] * table.stack, *["keep"] * (len(table.rows) <= MOST_KEPT)])
     return (
-        f'<div class=scroll tabindex=0 role=region aria-label="{caption}"><table><caption>{caption}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\n"
+        f'<div class="{names}" tabindex=0 role=region aria-label="{caption}"><table{_role(table, "table")}>'
+        f"<caption>{caption}</caption><thead{group}><tr{line}>{head}</tr></thead><tbody{group}>{body}</tbody>"
+        "</table></div>\n"
     )
 
 
 def _row(table: Table, number: int, row: Sequence[str], total: bool) -> str:
     names = " ".join(["total"] * total + ["marked"] * (number in table.marked))
-    cells = []
+    cells, wide = [], _wide(table)
     for n, value in enumerate(row):
-        shown = f"<code>{_breakable(text(value))}</code>" if n in table.code and value else text(value)
+        shown = f"<code>{_breakable(text(value))}</code>" if n in table.code and value else prose(value)
         kind = _class(table, n)
-        cells.append(f"<td{kind}>{shown}</td>" if n else f"<th scope=row{kind}>{shown}</th>")
-    return f'<tr class="{names}">{"".join(cells)}</tr>\n'
+        title = f' data-t="{text(table.titles[n])}"' if table.stack else ""
+        kind = kind.replace("=n", '="n wide"') if n in wide else kind
+        if n == 0:
+            small = f"<small>{prose(row[table.under])}</small>" if table.under is not None and row[table.under] else ""
+            cells.append(f"<th scope=row{kind}{title}{_role(table, 'rowheader')}>{shown}{small}</th>")
+        elif n != table.under:
+            cells.append(f"<td{kind}{title}{_role(table, 'cell')}>{shown}</td>")
+    return f'<tr class="{names}"{_role(table, "row")}>{"".join(cells)}</tr>\n'
+
+
+def _role(table: Table, role: str) -> str:
+    return f" role={role}" if table.stack else ""
+
+
+def _wide(table: Table) -> set[int]:
+    """Columns of figures that need a line of their own where rows are stacked."""
+    if not table.stack:
+        return set()
+    longest = {n: max((len(row[n]) for row in table.rows), default=0) for n in table.right}
+    return {n for n, most in longest.items() if most + len(table.titles[n]) > HALF_LINE}
 
 
 def _breakable(escaped: str) -> str:
@@ -140,9 +167,9 @@ def chart_html(chart: Chart) -> str:
     legend = "".join(
         f'<li><span class="key {s.mark}" style="--c:var(--{s.colour})"></span>{text(s.name)}</li>' for s in chart.legend
     )
-    notes = "".join(f"<p class=note>{text(note)}</p>" for note in chart.notes)
+    notes = "".join(f"<p class=note>{prose(note)}</p>" for note in chart.notes)
     return (
-        f'<figure id="{chart.id}" class=chart><figcaption><h3>{text(chart.title)}</h3><p>{text(chart.says)}</p>'
+        f'<figure id="{chart.id}" class=chart><figcaption><h3>{text(chart.title)}</h3><p>{prose(chart.says)}</p>'
         f"</figcaption><ul class=legend aria-hidden=true>{legend}</ul>"
         f'<div class=plot data-chart="{chart.id}" role=img aria-label="{text(chart.title)}. {text(chart.says)} '
         f'The numbers are in the table below." style="height:{chart.height}px"></div>{notes}'
@@ -164,4 +191,4 @@ def details(summary: str, body: str, name: str = "") -> str:
 
 def bullets(items: Sequence[tuple[str, str]]) -> str:
     """A list whose entries start with what they are about."""
-    return "<ul class=points>" + "".join(f"<li><b>{text(a)}</b> {text(b)}</li>\n" for a, b in items) + "</ul>\n"
+    return "<ul class=points>" + "".join(f"<li><b>{text(a)}</b> {prose(b)}</li>\n" for a, b in items) + "</ul>\n"

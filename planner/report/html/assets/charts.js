@@ -21,12 +21,51 @@
     tickcolor: colour("rule"), automargin: true, fixedrange: true,
   }, painted(own || {}), own && own.title ? { title: { text: own.title.text, font: { size } } } : {});
 
+  // a label over a bar breaks where the screen ends: after a space or a joint, inside a word only where it must;
+  // its mark-up (<b>, &lt;) takes no room or that of one character
+  const pen = document.createElement("canvas").getContext("2d");
+  const wrapped = (label, room) => {
+    const lines = [];
+    let line = "", used = 0, good = 0, goodUsed = 0;
+    const pieces = label.match(/<[^>]*>|&[a-z0-9#]+;|[\s\S]/gu) || [];
+    for (const [n, piece] of pieces.entries()) {
+      const drawn = piece[0] === "<" ? "" : piece[0] === "&" && piece.length > 1 ? "M" : piece;
+      const wide = drawn ? pen.measureText(drawn).width : 0;
+      if (used + wide > room && line) {
+        const cut = good || line.length;
+        lines.push(line.slice(0, cut));
+        line = line.slice(cut).trimStart();
+        used = good ? used - goodUsed : 0;
+        good = goodUsed = 0;
+      }
+      line += piece;
+      used += wide;
+      // not between a number and its unit
+      const unit = /\d/.test(pieces[n - 1] || "") && /[A-Za-z%]/.test(pieces[n + 1] || "");
+      if ((drawn === " " && !unit) || /[-_/]/.test(drawn)) [good, goodUsed] = [line.length, used];
+    }
+    return [...lines, line];
+  };
+
+  // labels in as many lines as the longest needs, and rows that are high enough for them
+  const labelled = (chart, own, width, size) => {
+    if (!chart.rows) return [own.annotations || [], chart.height];
+    const { l, r } = chart.layout.margin;
+    pen.font = `600 ${size}px ${getComputedStyle(document.body).fontFamily}`;
+    const texts = (own.annotations || []).map((one) => wrapped(one.text, width - l - r));
+    const most = Math.max(1, ...texts.map((lines) => lines.length));
+    const labels = own.annotations.map((one, n) => Object.assign({}, one, { text: texts[n].join("<br>") }));
+    return [labels, chart.height + Math.round((most - 1) * chart.rows * size * 1.9)];
+  };
+
   const draw = (chart, place, width) => {
     const narrow = width < NARROW_PX;
     const size = narrow ? 11 : 13;
     const own = painted(chart.layout);
+    const [annotations, height] = labelled(chart, own, width, size);
+    place.style.height = `${height}px`;
     const layout = Object.assign({}, own, {
-      width, height: chart.height, autosize: false, showlegend: false, dragmode: false, hovermode: "closest",
+      annotations, width, height, autosize: false, showlegend: false, dragmode: false, hovermode: "closest",
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size, color: colour("ink") },
       hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("rule"), align: "left",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from planner.plan import PlanSet
+from planner.report.certainty import sentence
 from planner.report.combining import verdict_sentence
 from planner.report.derivation import meaning
 from planner.report.format import joined, percent, safe, usd
-from planner.report.html.budget import per_month
 from planner.report.reread import StoredSet
+from planner.report.tabular import per_month
 
 FIRM = "high"
-NOTES_SHOWN = 3
 
 
 def changes(stored: StoredSet) -> list[tuple[str, str]]:
@@ -18,7 +18,7 @@ def changes(stored: StoredSet) -> list[tuple[str, str]]:
     found = stored.plan_set
     if not found.plans:
         return []
-    return [*_runner_up(found), *_binding(found), *_limits(found), *_combining(found), *_proof(found),
+    return [*_runner_up(found), *_times(stored), *_binding(found), *_limits(found), *_combining(found), *_proof(found),
             *_prices(stored), *_estimates(found)]  # fmt: skip
 
 
@@ -80,6 +80,11 @@ def _proof(found: PlanSet) -> list[tuple[str, str]]:
     return [("Not proven:", f"a design up to {percent(proof.relative_gap, 2)} cheaper may exist.")]
 
 
+def _times(stored: StoredSet) -> list[tuple[str, str]]:
+    said = sentence(stored, stored.plan_set.plans[0].evaluation)
+    return [("How sure the times are:", said)] if said else []
+
+
 def _prices(stored: StoredSet) -> list[tuple[str, str]]:
     """Prices on the bill that are defaults or less than firmly known."""
     found = stored.plan_set
@@ -95,9 +100,7 @@ def _prices(stored: StoredSet) -> list[tuple[str, str]]:
 
 
 def _estimates(found: PlanSet) -> list[tuple[str, str]]:
-    notes = list(dict.fromkeys(found.plans[0].evaluation.notes))
+    notes = len(dict.fromkeys(found.plans[0].evaluation.notes))
     if not notes:
         return []
-    rest = len(notes) - NOTES_SHOWN
-    more = f"; and {rest} more under Assumptions" if rest > 0 else ""
-    return [("Estimates it rests on:", "; ".join(safe(note, 240) for note in notes[:NOTES_SHOWN]) + f"{more}.")]
+    return [("Estimates it rests on:", f"{notes}, under Assumptions; {len(found.defaults)} values are defaults.")]

@@ -6,46 +6,31 @@ import math
 from dataclasses import dataclass
 
 from planner.plan import CostLine, Evaluation, Pool, TierUse
-from planner.report.format import number, quantity, rounded_to_sum, significant, size, usd
-from planner.report.html.parts import Table
+from planner.report.format import number, percent, quantity, rounded_to_sum, safe, significant, size, usd
+from planner.report.tabular import HOURS_PER_MONTH, HOURS_PER_YEAR, Table
 from planner.scenario import Scenario
 from planner.units import GB, GIB
 
-HOURS_PER_MONTH = 730.0  # a twelfth of a year, as clouds bill
-HOURS_PER_YEAR = 8760.0
 WITH_NODES = "comes with the nodes"
+NOTE = (
+    "A month is 730 hours, a year 8,760; the price is of the planned quantity. DIMMs and drives are common sizes, the "
+    "same in every node, and besides what the host needs itself; step_gb of a tier makes the plan buy whole ones."
+)
 
 
 @dataclass(frozen=True)
 class Medium:
-    """What a tier's capacity is bought as: sizes in bytes, smallest first, and how many fit in one node."""
+    """What a tier's capacity is bought as: sizes in bytes, smallest first, and how many a node may have of them."""
 
     piece: str
     sizes: tuple[tuple[float, str], ...]
-    per_node: int
+    counts: tuple[int, ...]
 
 
-DIMM = Medium("DIMM", tuple((gib * GIB, f"{gib} GiB") for gib in (32, 64, 96, 128, 256)), 24)
-DRIVE = Medium("drive", tuple((tb * 1000 * GB, f"{tb:g} TB") for tb in (3.84, 7.68, 15.36, 30.72)), 8)
+# two sockets, both alike: every one of their 8 or 12 memory channels, and drives in pairs
+DIMM = Medium("DIMM", tuple((gib * GIB, f"{gib} GiB") for gib in (16, 32, 64, 96, 128, 256)), (16, 24, 32))
+DRIVE = Medium("drive", tuple((tb * 1000 * GB, f"{tb:g} TB") for tb in (3.84, 7.68, 15.36, 30.72)), (2, 4, 6, 8))
 MEDIA = {"dram": DIMM, "cxl": DIMM, "nvme": DRIVE, "ssd": DRIVE, "disk": DRIVE}  # by a part of the tier's name
-
-
-def per_month(usd_per_hour: float) -> str:
-    """Dollars per hour as whole dollars per month.
-
-    >>> per_month(131.1525)
-    '$95,741'
-    """
-    return usd(usd_per_hour * HOURS_PER_MONTH, 0)
-
-
-def per_year(usd_per_hour: float) -> str:
-    """Dollars per hour as whole dollars per year.
-
-    >>> per_year(100)
-    '$876,000'
-    """
-    return usd(usd_per_hour * HOURS_PER_YEAR, 0)
 
 
 def short_usd(value: float) -> str:
@@ -63,36 +48,52 @@ def short_usd(value: float) -> str:
 def nodes_text(pool: Pool, gpus_per_node: int) -> str:
     """A pool's nodes, whole ones where it has a part of one.
 
-    >>> nodes_text(Pool(13, 4, "tp4", 6.5, 52, 52.0), 8)
-    '6.5 nodes of 8 GPUs (7 if bought whole)'
+    >>> nodes_text(Pool(13, 4, "tp4", 6.5, 52, 52.0), 8), nodes_text(Pool(6, 8, "tp8", 6.0, 48, 48.0), 8)
+    ("6.5 nodes' worth of GPUs, 7 nodes of 8 if bought whole", '6 nodes of 8 GPUs')
     """
     whole = math.ceil(pool.nodes - 1e-9)
-    part = "" if abs(whole - pool.nodes) < 1e-9 else f" ({number(whole)} if bought whole)"
-    return f"{pool.nodes:.4g} node{'' if pool.nodes == 1 else 's'} of {gpus_per_node} GPUs{part}"
+    if abs(whole - pool.nodes) < 1e-9:
+        return f"{_counted(whole, 'node')} of {gpus_per_node} GPUs"
+    return f"{pool.nodes:.4g} nodes' worth of GPUs, {_counted(whole, 'node')} of {gpus_per_node} if bought whole"
 
 
 def pieces(tier: TierUse, nodes: float, step_bytes: float | None) -> str:
-    """A tier's capacity as pieces to order, the same in every node.
+    """A tier's capacity as pieces to order, the same in every node; what they hold beyond it.
 
     >>> dram = TierUse("dram", "sync", 11.293e12, 0, 0, 0, 0, 0, 0, 0, "")
     >>> pieces(dram, 6.0, None)
-    '6 nodes × 19 DIMMs of 96 GiB = 11.8 TB'
+    '6 nodes × 32 DIMMs of 64 GiB = 13.2 TB (17 % more than planned)'
     """
     medium = next((kind for part, kind in MEDIA.items() if part in tier.name.lower()), None)
     hosts = max(1, math.ceil(nodes - 1e-9))
     share = tier.capacity_bytes / hosts
     if step_bytes:
-        count = round(tier.capacity_bytes / step_bytes)
         piece = medium.piece if medium else "unit"
-        return f"{number(count)} {piece}{'' if count == 1 else 's'} of {size(step_bytes)}"
+        return f"{_counted(round(tier.capacity_bytes / step_bytes), piece)} of {size(step_bytes)}"
     if medium is None or share <= 0:
-        return f"{size(share)} in each of {hosts} node{'' if hosts == 1 else 's'}"
-    fitting = [(amount, name) for amount, name in medium.sizes if math.ceil(share / amount - 1e-9) <= medium.per_node]
-    amount, name = fitting[0] if fitting else medium.sizes[-1]
-    count = math.ceil(share / amount - 1e-9)
-    plural = "" if count == 1 else "s"
-    where = "1 node" if hosts == 1 else f"{hosts} nodes"
-    return f"{where} × {count} {medium.piece}{plural} of {name} = {size(hosts * count * amount)}"
+        return f"{size(share)} in each of {_counted(hosts, 'node')}"
+    count, amount, name = _fitting(medium, share)
+    bought = hosts * count * amount
+    over = bought / tier.capacity_bytes - 1
+    more = f" ({percent(over)} more than planned)" if over >= 0.005 else ""
+    return f"{_counted(hosts, 'node')} × {_counted(count, medium.piece)} of {name} = {size(bought)}{more}"
+
+
+def _fitting(medium: Medium, share: float) -> tuple[int, float, str]:
+    """The least that holds ``share`` bytes in one node: how many, of how many bytes, by what name.
+
+    Of equal totals the smallest pieces: the most bandwidth.
+    """
+    kinds = [(count, amount, name) for amount, name in medium.sizes for count in medium.counts]
+    enough = [kind for kind in kinds if kind[0] * kind[1] >= share * (1 - 1e-9)]
+    if not enough:
+        amount, name = medium.sizes[-1]
+        return math.ceil(share / amount - 1e-9), amount, name
+    return min(enough, key=lambda kind: (round(kind[0] * kind[1]), kind[1]))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def order(found: Evaluation, scenario: Scenario | None) -> Table:
@@ -107,8 +108,8 @@ def order(found: Evaluation, scenario: Scenario | None) -> Table:
     as_bought = _as_bought(found, scenario)
     rows: list[tuple[str, ...]] = [
         (
-            line.item,
-            f"{quantity(line.quantity)} {line.unit}",
+            safe(line.item, 60),
+            f"{quantity(line.quantity)} {safe(line.unit, 20)}",
             usd(columns[1][n], 0),
             usd(columns[2][n], 0),
             usd(columns[0][n]),
@@ -119,7 +120,7 @@ def order(found: Evaluation, scenario: Scenario | None) -> Table:
     hour, month, year = map(sum, columns)
     rows.append(("total", "", usd(month, 0), usd(year, 0), usd(hour), ""))
     titles = ("item", "quantity", "per month", "per year", "per hour", "as bought")
-    return Table("What to buy", titles, tuple(rows), frozenset({1, 2, 3, 4}), totals=1)
+    return Table("What to buy", titles, tuple(rows), frozenset({1, 2, 3, 4}), totals=1, under=5, stack=True)
 
 
 def _how(line: CostLine, as_bought: dict[str, str]) -> str:
@@ -142,5 +143,4 @@ def _as_bought(found: Evaluation, scenario: Scenario | None) -> dict[str, str]:
 
 
 def _instances(pool: Pool) -> str:
-    plural = "" if pool.instances == 1 else "s"
-    return f"{pool.instances} instance{plural} of {pool.gpus_per_instance} ({pool.parallelism})"
+    return f"{_counted(pool.instances, 'instance')} of {pool.gpus_per_instance} ({safe(pool.parallelism, 60)})"

@@ -1,0 +1,89 @@
+"""Every value that the answer rests on, with unit, source, date and confidence; what was proven, and with what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from planner.plan import PlanSet
+from planner.report.format import percent, safe, usd
+from planner.report.provenance import shown
+from planner.report.tabular import Table
+from planner.scenario import Scenario
+from planner.scenario.introspect import field_at, unit_of
+from planner.scenario.yamltree import Path, dotted
+
+_CITED = re.compile(r"^(?P<source>.*), (?P<date>\d{4}(?:-\d\d){0,2}), confidence (?P<confidence>[a-z]+)$", re.DOTALL)
+VALUE_CHARACTERS = 160
+
+
+def values(scenario: Scenario, found: PlanSet) -> Table:
+    """Every value of the scenario: its meaning, its unit, and whether the file gave it, a catalog or a default."""
+    defaults, sources = dict(found.defaults), dict(found.sources)
+    rows, cited_so_far = [], references(found)
+    for path, value in leaves(scenario, ()):
+        key, field = dotted(path), field_at(path)
+        cited = sources.get(key, "")
+        source, date, confidence = _cited(cited)
+        number = f"[{cited_so_far.index(source) + 1}]" if source else ""
+        kind = "defaulted" if key in defaults else "catalog" if cited else "given"
+        meaning = re.sub(r" \[[^]]*\]$", "", field.description or "") if field else ""
+        origin = number or ("the file" if kind == "given" else "")
+        rows.append((key, value_text(value), unit_of(field), meaning, kind, origin, date, confidence))
+    titles = ("key", "value", "unit", "meaning", "how", "source", "date", "confidence")
+    return Table("Every value used", titles, tuple(rows), code=frozenset({0}), whole=frozenset({6}))
+
+
+def references(found: PlanSet) -> list[str]:
+    """The sources, each once, in the order of the values."""
+    return list(dict.fromkeys(source for _, cited in found.sources if (source := _cited(cited)[0])))
+
+
+def _cited(said: str) -> tuple[str, str, str]:
+    """Source, date and confidence of a citation.
+
+    >>> _cited("model card, 2026-08-21, confidence high"), _cited("planner's choice")
+    (('model card', '2026-08-21', 'high'), ("planner's choice", '', ''))
+    """
+    match = _CITED.match(said)
+    return (match["source"], match["date"], match["confidence"]) if match else (said, "", "")
+
+
+def leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """Key path and value of everything that is set."""
+    if isinstance(value, BaseModel):
+        for key, inner in value:
+            yield from leaves(inner, (*path, key))
+    elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
+        for index, inner in enumerate(value):
+            yield from leaves(inner, (*path, index))
+    elif value is not None and value != "":
+        yield path, value
+
+
+def value_text(value: Any) -> str:
+    """A value as a scenario file would have it, long lists cut."""
+    said = safe(value, 400) if isinstance(value, str) else shown(value)
+    if isinstance(value, str) or len(said) <= VALUE_CHARACTERS:
+        return said
+    return f"{said[: VALUE_CHARACTERS - 1]}… ({len(value)} entries)"
+
+
+def facts(found: PlanSet) -> Table:
+    """What was proven, with what, from which file."""
+    rows: list[tuple[str, str]] = [("status", found.status)]
+    proof = found.certificate
+    if proof is not None:
+        rows += [
+            ("cost of the first plan", f"{usd(proof.usd_per_hour, 4)}/h"),
+            ("lower bound of any design", f"{usd(proof.usd_per_hour_lower_bound, 4)}/h"),
+            ("gap, and its target", f"{percent(proof.relative_gap, 4)}, {percent(proof.target_gap, 4)}"),
+            ("solver", f"{safe(proof.solver)}, {proof.rounds} rounds, {proof.seconds:.1f} s"),
+            ("verified by", safe("; ".join(proof.verified_by)) or "not asked for"),
+        ]
+    rows += [("scenario file", safe(found.scenario_file)), ("its SHA-256", safe(found.scenario_sha256))]
+    rows += [(safe(name), safe(version)) for name, version in found.versions]
+    return Table("Proof, versions and hashes", ("", "value"), tuple(rows))

@@ -1,0 +1,72 @@
+"""The answer in one sentence, and what it saves against the simplest deployment that works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.plan import Cell, PlanSet
+from planner.report.format import quantity, safe, size
+from planner.report.reread import StoredSet
+
+NOTHING = "No design keeps every promise"
+
+
+def headline(stored: StoredSet, verb: str = "Buy ") -> str:
+    """The purchase in one sentence, for the heading and the page's title."""
+    if not stored.plan_set.plans:
+        return NOTHING if stored.plan_set.status == "infeasible" else "No plan was found"
+    best = stored.plan_set.plans[0].evaluation
+    gpus = sum(line.quantity for line in best.costs if line.unit == "GPU")
+    spec = stored.scenario.hardware if stored.scenario else None
+    kind = f" {safe(spec.title or spec.name, 40)}" if spec else ""
+    paid = {line.source_key for line in best.costs if line.usd_per_hour > 0}
+    bought: list[str] = [f"{quantity(gpus)}{kind} GPU{'' if gpus == 1 else 's'}"]
+    brought: list[str] = []
+    for t, tier in enumerate(best.tiers[1:]):
+        if tier.role != "unused":
+            goods = bought if f"tiers[{t}].usd_per_gb_hour" in paid else brought
+            goods.append(f"{size(tier.capacity_bytes)} of {label(tier.name)}")
+    use = f"; use {_and(brought)} of their nodes" if brought else ""
+    return f"{verb}{_and(bought)}, {best.decision.architecture}{use}"
+
+
+def label(name: str) -> str:
+    """A tier as people write it: short names are abbreviations.
+
+    >>> label("dram"), label("object-store")
+    ('DRAM', 'object-store')
+    """
+    return safe(name.upper() if len(name) <= 4 else name, 24).replace("NVME", "NVMe")
+
+
+def _and(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+@dataclass(frozen=True)
+class Simplest:
+    """The plainest design that keeps the promises, and why a plainer one does not."""
+
+    name: str
+    usd_per_hour: float
+    why_not: str  # empty where it is colocated without tiers
+
+
+def simplest(found: PlanSet) -> Simplest | None:
+    """Colocated without tiers; where that is impossible, the first of the other kinds that is not."""
+    known = {(c.architecture, c.tiered): c for c in found.cells}
+    plain = known.get(("colocated", False))
+    for cell in (plain, known.get(("disaggregated", False)), known.get(("colocated", True))):
+        if cell is not None and cell.evaluation is not None:
+            why = safe(plain.why_not, 120) if plain is not None and cell is not plain else ""
+            return Simplest(cell_name(cell), cell.evaluation.usd_per_hour, why)
+    return None
+
+
+def cell_name(cell: Cell) -> str:
+    """One of the four kinds of design.
+
+    >>> cell_name(Cell("colocated", False, None, None))
+    'colocated without tiers'
+    """
+    return f"{cell.architecture} {'with' if cell.tiered else 'without'} tiers"
