@@ -75,7 +75,7 @@ def solve(
     page = _page_path(loaded) if html else None
     found = _solved(session, loaded, plans=plans, verify=verify, write_lp=write_lp and str(write_lp), **limits)
     plan_file = _plan_file(found, loaded)
-    code = session.deliver(found, rendered(found, format_, output, plan_file), output, report, plan_file)
+    code = session.deliver(found, rendered(found, format_, output, plan_file, loaded), output, report, plan_file)
     if write_lp is not None and found.plans:
         session.say(f"written: {write_lp} (capacities and cost are scaled; its first lines say how)")
     if page is not None:
@@ -128,7 +128,7 @@ def _plan_file(found: PlanSet, loaded: Scenario) -> str:
     return to_json(found, loaded.model_dump(mode="json", exclude_none=True), loaded.text)
 
 
-def rendered(found: PlanSet, format_: Format | None, output: Path | None, plan_file: str) -> str:
+def rendered(found: PlanSet, format_: Format | None, output: Path | None, plan_file: str, loaded: Scenario) -> str:
     """The answer in the format asked for, or in the one that the output's name implies."""
     to_file = output is not None and str(output) != "-"
     kind = format_ or _implied(output)
@@ -140,8 +140,9 @@ def rendered(found: PlanSet, format_: Format | None, output: Path | None, plan_f
         return to_csv(found)
     if kind == Format.md:
         from planner.report.markdown import to_markdown
+        from planner.report.reread import StoredSet
 
-        return to_markdown(found)
+        return to_markdown(found, StoredSet(found, loaded, loaded.text))
     from planner.cli.session import colour_wanted
     from planner.report.table import to_table
 

@@ -78,6 +78,8 @@ def read_decision(node: Node, scenario: Scenario | None) -> Decision:
         decision = decision_from(node.mapping())
         if scenario is not None:
             check_shape(decision, scenario)
+    except Misfit:
+        raise
     except KeyError as error:
         raise Misfit(node.path, f"has no key {error}") from None
     except ValueError as error:
@@ -143,13 +145,13 @@ def decision_from(data: Mapping[str, Any]) -> Decision:
 def _count(value: Any) -> int:
     if isinstance(value, int) and 0 <= value <= 1_000_000:
         return value
-    raise ValueError("decision (a count is no count)")
+    raise ValueError("a count is none")
 
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise ValueError("decision (a name is no name)")
+    raise ValueError("a name is none")
 
 
 def check_shape(decision: Decision, scenario: Scenario) -> None:
@@ -158,10 +160,10 @@ def check_shape(decision: Decision, scenario: Scenario) -> None:
     shapes = [len(decision.roles), len(decision.capacity_bytes), len(decision.hits) - 1]
     rows = {len(row) for row in (*decision.capacity_bytes, *decision.hits)} | {parts}
     if shapes != [tiers] * 3 or len(rows) != 1 or decision.prefill_instances < 1:
-        raise ValueError("decision (its shape is not the scenario's)")
+        raise ValueError("its shape is not the scenario's")
     colocated = decision.architecture == "colocated"
     counted = decision.batch if colocated else decision.decode_batch and decision.decode_instances
     if decision.architecture not in ("colocated", "disaggregated") or colocated != (decision.decode_config is None):
-        raise ValueError("decision.architecture")
+        raise ValueError("its architecture is none, or has other pools")
     if not counted or not set(decision.roles) <= {"unused", "sync", "prefetch"}:
-        raise ValueError("decision (a batch, a count or a role)")
+        raise ValueError("a batch, a count or a role is none")

@@ -6,7 +6,18 @@ import math
 from dataclasses import dataclass
 
 from planner.plan import CostLine, Evaluation, Pool, TierUse
-from planner.report.format import number, percent, quantity, rounded_to_sum, safe, significant, size, usd
+from planner.report.format import (
+    joined,
+    number,
+    percent,
+    quantity,
+    rounded_to_sum,
+    safe,
+    significant,
+    size,
+    unit_price,
+    usd,
+)
 from planner.report.tabular import HOURS_PER_MONTH, HOURS_PER_YEAR, Table
 from planner.scenario import Scenario
 from planner.units import GB, GIB
@@ -126,7 +137,8 @@ def order(found: Evaluation, scenario: Scenario | None) -> Table:
 def _how(line: CostLine, as_bought: dict[str, str]) -> str:
     if line.item.endswith(" included"):
         return WITH_NODES
-    return as_bought.get(line.source_key) or as_bought.get(line.item, "")
+    price = f"at {unit_price(line.unit_usd_per_hour, safe(line.unit, 20))}"
+    return joined([as_bought.get(line.source_key) or as_bought.get(line.item, ""), price], "; ")
 
 
 def _as_bought(found: Evaluation, scenario: Scenario | None) -> dict[str, str]:

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from planner.cli import run
+from planner.errors import InputError
 from planner.report import data as plan_json
+from planner.report.html import report_html
 from planner.report.html.compare import compare_files, compare_html
 from planner.report.markdown import to_markdown
 from planner.report.reread import read_plan_set, stored_set
+from planner.report.side_by_side import headings, overview
 from planner.scenario.schema import Scenario
 from tests.report import sample
 from tests.report_html import made
@@ -30,6 +33,43 @@ def test_several_files_side_by_side() -> None:
     assert "All inputs are the same" in compare_html([files[0], files[2]])
 
 
+def test_services_are_summed_and_alternatives_compared() -> None:
+    chat, steady = (stored_set(made.plan_data(name)) for name in ("chat", "steady"))
+    total = sum(s.plan_set.plans[0].evaluation.usd_per_hour for s in (chat, steady)) * 730
+    head, lead = headings([chat, steady])
+    assert head == f"2 services for ${total:,.0f} a month"
+    assert f"${total * 12:,.0f} a year" in lead
+    table = overview([chat, steady])
+    assert table.rows[-1][:2] == ("together", f"${total:,.0f}")
+    assert "against the first" not in table.titles
+    dear = _with(made.plan_data("chat"), 2 * chat.plan_set.plans[0].evaluation.usd_per_hour, "plans", 0, "usd_per_hour")
+    rivals = [chat, stored_set(dear)]
+    assert headings(rivals)[0].startswith("chat costs $")
+    assert headings(rivals)[0].endswith("(50.0 %) less than chat (2)")
+    assert overview(rivals).rows[1][3] == "+100.0 %"
+    assert all(
+        len(row) == len(overview(files).titles) for files in ([chat, steady], rivals) for row in overview(files).rows
+    )
+
+
+def test_markdown_has_months_and_several_plans(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("chat", "steady")
+    paths = [tmp_path / f"{name}.json" for name in names]
+    for name, path in zip(names, paths, strict=True):
+        path.write_text(made.plan_text(name), encoding="utf-8")
+    assert run(["report", *map(str, paths), "-f", "md"]) == 0
+    text = capsys.readouterr().out
+    assert "2 services for $" in text
+    assert "| chat | $" in text
+    assert "| workload.requests\\_per\\_second |" in text
+    plan = made.plan_data("chat")["plans"][0]
+    one = to_markdown(stored_set(made.plan_data("chat")).plan_set, stored_set(made.plan_data("chat")))
+    assert f"${plan['usd_per_hour'] * 730:,.0f} a month, ${plan['usd_per_hour'] * 8760:,.0f} a year" in one
+    assert "nodes × " in one
+    assert "| nvme | unused | – |" in one
+    assert "0 GB" not in one
+
+
 def test_scenarios_and_plan_files_are_compared(tmp_path: Path) -> None:
     plans = tmp_path / "plans.json"
     plans.write_text(made.plan_text("steady"), encoding="utf-8")
@@ -43,17 +83,17 @@ BAD: list[Any] = [None, -1, 0, 1e300, "<b>", [], {}, True]
 
 def test_files_that_no_solve_wrote_are_refused_or_shown_but_never_crash(tmp_path: Path) -> None:
     text = made.plan_text("chat")
+    target = tmp_path / "plans.json"
     alike = {("plans", n) for n in (2, 3, 4)}
     paths = [p for p in _paths(json.loads(text)) if p and "resolved" not in p and p[:2] not in alike]
+    refused = 0
     for n, path in list(enumerate(paths))[::3]:
-        changed = json.loads(text)
-        holder = changed
-        for key in path[:-1]:
-            holder = holder[key]
-        holder[path[-1]] = BAD[n % len(BAD)]
-        target = tmp_path / "plans.json"
-        target.write_text(json.dumps(changed), encoding="utf-8")
-        assert run(["report", str(target), "-q", "-o", str(tmp_path / "r.html")]) in (0, 2), path
+        target.write_text(json.dumps(_with(json.loads(text), BAD[n % len(BAD)], *path)), encoding="utf-8")
+        try:
+            assert report_html(read_plan_set(target))
+        except InputError as error:
+            refused += str(target) in str(error)
+    assert refused > 100
 
 
 def _paths(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

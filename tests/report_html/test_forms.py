@@ -62,6 +62,45 @@ def test_charts_follow_the_width(page: Browser) -> None:
     page.until("document.querySelector('.main-svg').getBoundingClientRect().width <= 500")
 
 
+@pytest.mark.parametrize("name", ["study", "compare", "hostile"])
+def test_no_label_is_cut_on_a_narrow_screen(chromium: Browser, pages: Path, name: str) -> None:
+    chromium.emulate(360)
+    chromium.open(pages / f"{name}.html")
+    boxes = chromium.run(
+        "[...document.querySelectorAll('[data-chart] .annotation-text')].map(e => {"
+        "const b = e.getBoundingClientRect(), s = e.closest('.plot').getBoundingClientRect(); return [b.left - s.left, s.right - b.right, b.top - s.top]})"
+    )
+    assert len(boxes) > 1
+    assert min(min(box) for box in boxes) >= -1
+
+
+def test_labels_and_bars_do_not_overlap(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(360)
+    chromium.open(pages / "study.html")
+    for chart in ("cost", "tornado", "ttft"):
+        place = f'[data-chart="{chart}"]'
+        labels = sorted(chromium.run(f"[...document.querySelectorAll('{place} .annotation-text')].map(e => "
+                                     "[e.getBoundingClientRect().top, e.getBoundingClientRect().bottom])"))  # fmt: skip
+        tops = chromium.run(f"[...document.querySelectorAll('{place} .bars .point path')].map(e => "
+                            "e.getBoundingClientRect()).filter(b => b.height > 1)"
+                            ".map(b => [b.top, b.bottom])")  # fmt: skip
+        assert labels
+        for top, bottom in labels:
+            assert all(bottom <= bar_top + 3 or top >= bar_bottom - 3 for bar_top, bar_bottom in tops), chart
+
+
+def test_what_to_buy_is_whole_on_a_narrow_screen(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(360)
+    chromium.open(pages / "chat.html")
+    cells = chromium.run("[...document.querySelectorAll('#answer table tbody *')].map(e => [e.textContent, "
+                         "e.getBoundingClientRect().right])")  # fmt: skip
+    assert any("nodes × " in text for text, _ in cells)
+    assert max(right for _, right in cells) <= 360
+    nodes = chromium.call("Accessibility.getFullAXTree")["nodes"]
+    roles = {n["role"]["value"] for n in nodes if not n["ignored"]}
+    assert {"table", "row", "rowheader", "cell"} <= roles  # also where rows are laid out as blocks
+
+
 def test_print(page: Browser) -> None:
     page.emulate(1280, scheme="dark")
     page.run("dispatchEvent(new Event('beforeprint'))")
@@ -72,6 +111,10 @@ def test_print(page: Browser) -> None:
     assert rgb(page.run("getComputedStyle(document.documentElement).backgroundColor")) == (255, 255, 255)
     assert sum(rgb(page.run("getComputedStyle(document.querySelector('#ttft .annotation-text')).fill"))) < 200
     assert page.run("Math.max(...[...document.querySelectorAll('.main-svg')].map(s => s.clientWidth))") <= 690
+    ranked = "document.querySelector('#costs > .keep')"
+    assert "Ranked plans" in page.run(f"{ranked}.textContent")
+    assert page.run(f"getComputedStyle({ranked}).breakInside") == "avoid"
+    assert page.run(f"getComputedStyle({ranked}.querySelector('thead')).display") == "table-header-group"
     page.emulate(1280)
     page.run("dispatchEvent(new Event('afterprint'))")
     assert page.run("document.querySelectorAll('details.more[open]').length") == 0

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from planner.optimize import solve_scenario
 from planner.plan import CostLine, TierUse
 from planner.report import data as plan_json
 from planner.report.assumptions import values
@@ -26,6 +27,7 @@ from planner.report.html.breakeven import best_capacity, value_of_hits
 from planner.report.html.page import PLOTLY, asset
 from planner.report.purchase import order, pieces
 from planner.report.reread import stored_set
+from planner.scenario import load
 from tests.report import sample
 from tests.report_html import made
 
@@ -139,6 +141,42 @@ def test_the_first_screen_answers(chat: Any, page: str) -> None:
         "DIMMs of",
     ):
         assert said in first, said
+
+
+CORRECTED = """
+name: sure
+model: qwen3-235b-a22b-fp8
+workload:
+  requests_per_second: 5
+  classes:
+    - {name: all, share: 1.0, prompt_tokens: 3000, reusable_tokens: 1500, output_tokens: 200}
+  reuse: {law: power, beta: 0.4, hit_rate: 0.35, at_gb: 2000, ceiling: 0.8}
+slo: {ttft_ms: 2500, tpot_ms: 60}
+engine: {correction: CORRECTION}
+"""
+
+
+@pytest.mark.parametrize("correction", ["default", "none"])
+def test_the_error_of_the_times_is_on_the_first_screen(tmp_path: Path, correction: str) -> None:
+    file = tmp_path / "sure.yaml"
+    file.write_text(CORRECTED.replace("CORRECTION", correction), encoding="utf-8")
+    loaded = load(file)
+    found = solve_scenario(loaded)
+    best = found.plans[0].evaluation
+    data = json.loads(plan_json.to_json(found, loaded.model_dump(mode="json", exclude_none=True), loaded.text))
+    page = made.page_of(data).replace("\u00a0", " ")
+    first = page[: page.index('<section id="costs">')]
+    if correction == "none":
+        assert best.tpot_error is None
+        assert "kernel times, not corrected" in first
+        assert "±" not in first
+        return
+    assert best.tpot_error
+    assert best.ttft_error
+    assert data["plans"][0]["tpot_error"] == best.tpot_error
+    assert f"TPOT {1e3 * best.tpot_s:,.0f} ms ± {100 * best.tpot_error:.0f} %" in first
+    assert f"± {100 * best.ttft_error:.0f} %; limit 2,500 ms" in first
+    assert stored_set(data).plan_set.plans[0].evaluation.ttft_error == best.ttft_error
 
 
 def test_shown_bills_add_up(chat: Any) -> None:
