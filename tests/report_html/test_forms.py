@@ -68,7 +68,8 @@ def test_no_label_is_cut_on_a_narrow_screen(chromium: Browser, pages: Path, name
     chromium.open(pages / f"{name}.html")
     boxes = chromium.run(
         "[...document.querySelectorAll('[data-chart] .annotation-text')].map(e => {"
-        "const b = e.getBoundingClientRect(), s = e.closest('.plot').getBoundingClientRect(); return [b.left - s.left, s.right - b.right, b.top - s.top]})"
+        "const b = e.getBoundingClientRect(), s = e.closest('.plot').getBoundingClientRect(); "
+        "return [b.left - s.left, s.right - b.right, b.top - s.top]})"
     )
     assert len(boxes) > 1
     assert min(min(box) for box in boxes) >= -1
