@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from planner.judge.checks import DAY_S
 from planner.judge.roles import why_role
 from planner.judge.state import State, read_flow, written
@@ -98,7 +100,8 @@ def binding(state: State, prefill: Pool, decode_pool: Pool | None, tpot: float, 
         capacity = sum(decision.capacity_bytes[t])
         if decision.roles[t] == "unused" or capacity <= 0:
             continue
-        ratios[f"{tier.name}_fits_nodes"] = capacity / (tier.max_per_node * state.nodes)
+        room = tier.max_per_node * state.nodes
+        ratios[f"{tier.name}_fits_nodes"] = capacity / room if room > 0 else math.inf
         flow = read_flow(system, decision, state.marginal, t)
         ratios[f"{tier.name}_read_bandwidth"] = flow / (system.read_utilization * tier.read_per_node * state.nodes)
         if tier.write_per_node:

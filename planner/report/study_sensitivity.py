@@ -89,7 +89,8 @@ def _short(label: str) -> str:
 
 
 def _range(bar: Bar) -> str:
-    return f"{significant(bar.low.value)} … {_at(bar, bar.high)}"
+    low, high = (ABSENT if end.left_out else significant(end.value) for end in bar.ends)
+    return f"{low} … {high} {bar.knob.unit}".rstrip()
 
 
 def _at(bar: Bar, end: End) -> str:
@@ -98,6 +99,8 @@ def _at(bar: Bar, end: End) -> str:
 
 
 def _move(end: End, now: float) -> str:
+    if end.left_out:
+        return ABSENT
     return "impossible" if end.usd_per_hour is None else percent(end.usd_per_hour / now - 1, 1, signed=True)
 
 
@@ -190,7 +193,7 @@ def _bar(bar: Bar) -> Data:
 
 def _end(end: End) -> Data:
     return {
-        "value": end.value, "usd_per_hour": end.usd_per_hour, "changes": list(end.changes),
+        "value": end.value, "left_out": end.left_out, "usd_per_hour": end.usd_per_hour, "changes": list(end.changes),
         "resized": list(end.resized),
         "keep_usd_per_hour": end.keep_usd_per_hour, "regret_usd_per_hour": end.regret_usd_per_hour,
         "breaks": list(end.breaks), "plan": plan_row(end.plan) if end.plan else None,

@@ -236,9 +236,12 @@ def _outcome(first: Side, other: Side) -> Outcome:
     if first.plan is None or other.plan is None:
         return Outcome(other.file, None, (), (), (), (), first.plan is None and other.plan is None)
     a, b = first.plan, other.plan
-    lines = {line.item: -line.usd_per_hour for line in a.costs}
-    for line in b.costs:
-        lines[line.item] = lines.get(line.item, 0.0) + line.usd_per_hour
+    lines: dict[str, float] = {}
+    pooled = a.decision.architecture != b.decision.architecture  # their pools are not the same things
+    for sign, plan in ((-1.0, a), (1.0, b)):
+        for line in plan.costs:
+            item = "GPUs" if pooled and line.unit == "GPU" else line.item
+            lines[item] = lines.get(item, 0.0) + sign * line.usd_per_hour
     moved = sorted(((k, v) for k, v in lines.items() if abs(v) > 1e-9), key=lambda p: -abs(p[1]))
     same_tiers = [t.name for t in a.tiers] == [t.name for t in b.tiers]
     structure = differences(a, b) if same_tiers else (f"{b.decision.architecture}, other tiers",)

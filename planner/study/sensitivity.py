@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from planner.cells import SolveSettings
@@ -42,6 +42,7 @@ class End:
     breaks: tuple[str, ...]  # the promises that today's plan breaks, with need and have
     regret_usd_per_hour: float | None  # of keeping today's plan; None where it breaks a promise
     moves_price: bool
+    left_out: bool = False  # no scenario may have the value: today's stands in for it
 
     @property
     def effect(self) -> Effect:
@@ -123,7 +124,7 @@ def sensitivity(
         bar = None if settings.halted() else study.bar(knob, skipped)
         if bar is None:
             unfinished.append(knob.label)
-        else:
+        elif not all(end.left_out for end in bar.ends):
             bars.append(bar)
     bars.sort(key=lambda b: -b.spread)
     seconds = time.perf_counter() - started
@@ -143,9 +144,10 @@ class _Study:
         for value in (knob.low, knob.high):
             try:
                 end = self.end(knob, value)
-            except InputError as error:  # an end that no scenario may have: today's value stands in for it
+            except InputError as error:
                 skipped.append(f"{knob.label} {value:.4g}: {error.diagnostics[0].message}")
                 end = self.end(knob, knob.today)
+                end = end and replace(end, left_out=True)
             if end is None:
                 return None
             ends.append(end)
