@@ -60,4 +60,4 @@ def _unknown(stored: StoredSet) -> str:
             "kernel times, not corrected by measurements of running engines, and their error is not stated; "
             "engine.correction: default does both."
         )
-    return "not corrected and of unknown error: nothing like this was measured."
+    return "as packaged or as the scenario gives them, not corrected by measurements; their error is not known."

@@ -11,6 +11,7 @@ from planner.report.reread import StoredSet
 from planner.report.tabular import per_month
 
 FIRM = "high"
+STOPPED = "stopped early"
 
 
 def changes(stored: StoredSet) -> list[tuple[str, str]]:
@@ -18,8 +19,13 @@ def changes(stored: StoredSet) -> list[tuple[str, str]]:
     found = stored.plan_set
     if not found.plans:
         return []
-    return [*_runner_up(found), *_times(stored), *_binding(found), *_limits(found), *_combining(found), *_proof(found),
-            *_prices(stored), *_estimates(found)]  # fmt: skip
+    return [*_stopped(found), *_runner_up(found), *_times(stored), *_binding(found), *_limits(found),
+            *_combining(found), *_proof(found), *_prices(stored), *_estimates(found)]  # fmt: skip
+
+
+def _stopped(found: PlanSet) -> list[tuple[str, str]]:
+    said = [safe(text.removeprefix(STOPPED).lstrip(), 200) for text in found.warnings if text.startswith(STOPPED)]
+    return [("Stopped early", "; ".join(said) + ".")] if said else []
 
 
 def _runner_up(found: PlanSet) -> list[tuple[str, str]]:

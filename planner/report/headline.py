@@ -11,8 +11,15 @@ from planner.report.reread import StoredSet
 NOTHING = "No design keeps every promise"
 
 
-def headline(stored: StoredSet, verb: str = "Buy ") -> str:
-    """The purchase in one sentence, for the heading and the page's title."""
+def headline(stored: StoredSet) -> str:
+    """The purchase as a request, for the heading and the page's title; less certain where it is not proven."""
+    proof = stored.plan_set.certificate
+    verb = "Buy" if proof is None or proof.proven else "Best found so far:"
+    return f"{verb} {purchase(stored)}" if stored.plan_set.plans else purchase(stored)
+
+
+def purchase(stored: StoredSet) -> str:
+    """What the first plan buys, in words."""
     if not stored.plan_set.plans:
         return NOTHING if stored.plan_set.status == "infeasible" else "No plan was found"
     best = stored.plan_set.plans[0].evaluation
@@ -27,7 +34,7 @@ def headline(stored: StoredSet, verb: str = "Buy ") -> str:
             goods = bought if f"tiers[{t}].usd_per_gb_hour" in paid else brought
             goods.append(f"{size(tier.capacity_bytes)} of {label(tier.name)}")
     use = f"; use {_and(brought)} of their nodes" if brought else ""
-    return f"{verb}{_and(bought)}, {best.decision.architecture}{use}"
+    return f"{_and(bought)}, {best.decision.architecture}{use}"
 
 
 def label(name: str) -> str:

@@ -8,7 +8,7 @@ from planner.plan import Evaluation, PlanSet
 from planner.report.assumptions import leaves, value_text
 from planner.report.certainty import band, errors
 from planner.report.format import ABSENT, ms, percent, quantity, safe, usd, usd_per_mtok
-from planner.report.headline import headline, simplest
+from planner.report.headline import purchase, simplest
 from planner.report.reread import StoredSet
 from planner.report.tabular import Table, per_month, per_year
 from planner.scenario.yamltree import dotted
@@ -99,7 +99,7 @@ def _row(stored: StoredSet, name: str, first: StoredSet | None) -> tuple[str, ..
         *_times(stored, plan),
         percent(plan.effective_hit_rate, 1),
         "none" if proof is None else "optimal" if proof.proven else f"within {percent(proof.relative_gap, 2)}",
-        headline(stored, verb=""),
+        purchase(stored),
     )
 
 

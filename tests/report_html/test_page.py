@@ -247,6 +247,29 @@ def test_infeasible_and_bare_plan_files_have_a_page_too() -> None:
     assert 'data-chart="hits"' not in bare  # the curve needs the scenario's values
 
 
+def test_a_plan_that_is_not_proven_says_so_first() -> None:
+    data = made.plan_data("chat")
+    data["certificate"]["relative_gap"] = 0.2093
+    data["warnings"] = ["stopped early (time limit): plans may be improved on within the gap shown"]
+    page = made.page_of(data).replace("\u00a0", " ")
+    assert "<h1>Best found so far: " in page
+    assert '<p class="proof unproven">Not proven optimal: at most 20.93 % above the best possible' in page
+    assert "<b>Stopped early</b> (time limit): plans may be improved on" in page
+
+
+def test_an_impossible_scenario_says_what_would_make_it_possible() -> None:
+    data = json.loads(plan_json.to_json(sample.infeasible()))
+    data["conflicts"] = [{"code": "ttft", "promise": "TTFT", "best": 865.0, "limit": 150.0, "unit": "ms",
+                          "key": "slo.ttft_ms", "line": 34, "alone": True}]  # fmt: skip
+    change = {"key": "slo.ttft_ms", "line": 34, "from": 150, "to": 865}
+    data["fixes"] = [{"usd_per_hour": 229.57, "changes": [change]}]
+    page = made.page_of(data).replace("\u00a0", " ")
+    for said in ("No design keeps every promise", "<strong>150 ms</strong><span>best possible: 865 ms",
+                 "<strong>$167,586 a month</strong><span>slo.ttft_ms: 865",
+                 "slo.ttft_ms: 865 instead of 150", "$2,011,033"):  # fmt: skip
+        assert said in page, said
+
+
 def test_the_simplest_deployment_may_be_the_answer() -> None:
     page = made.page_of(made.plan_data("steady"))
     assert "the simplest deployment is the cheapest" in page

@@ -28,7 +28,7 @@ def answer(stored: StoredSet, studied: list[tuple[str, str]]) -> str:
     return (
         f"<h1>{prose(headline(stored))}</h1>\n<p class=lead>{prose(found.headline, 400)}</p>\n"
         f"<div class=cards>{''.join(cards)}</div>\n"
-        f"<p class=proof>{text(_sentence(certificate_line(found.certificate, found.seconds)))}</p>\n"
+        f'<p class="{_tone(found)}">{text(_sentence(certificate_line(found.certificate, found.seconds)))}</p>\n'
         f"<div class=pair><div>{table_html(order(best, stored.scenario))}<p class=note>{text(NOTE)}</p></div>\n"
         f'<div id="change"><h2>What could change the answer</h2>{bullets(could)}</div></div>\n'
     )
@@ -77,6 +77,10 @@ def _promise_card(stored: StoredSet, best: Evaluation) -> str:
     tpot = f"TPOT {ms(best.tpot_s)}{band(tpot_error)}{slo}"
     hits = f"hit rate {percent(best.effective_hit_rate)}"
     return _card("Slowest first token", ms(tight.total_s), f"{error}; {limit}" if error else limit, tpot, hits)
+
+
+def _tone(found: PlanSet) -> str:
+    return "proof" if found.certificate is not None and found.certificate.proven else "proof unproven"
 
 
 def _sentence(line: str) -> str:

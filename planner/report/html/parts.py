@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 from planner.report.format import safe
@@ -21,7 +21,7 @@ from planner.report.tabular import Table
 LONG = 4000  # characters of one text that the page shows
 HALF_LINE = 20  # characters of a title and its figure that fit on half a narrow screen
 MOST_KEPT = 14  # rows of a table that is not torn over two printed pages
-_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]i?B|ms|s|%|GPUs?|nodes?|TB|GB)(?!\w))")
+_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]i?B|ms|s|%|GPUs?|nodes?)(?!\w))|(?<=ms) (?=±)|(?<=±) ")
 _SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -180,7 +180,12 @@ def chart_html(chart: Chart) -> str:
 def picture_html(picture: Picture) -> str:
     """An image whose content is in the page."""
     data, name = base64.b64encode(picture.svg).decode(), text(picture.name, 80)
-    return f'<figure><img class=picture alt="Picture {name}" src="data:image/svg+xml;base64,{data}"></figure>\n'
+    found = re.search(rb'(?:<title>|aria-label=")([^<"]{1,400})', picture.svg[:20_000])
+    title = text(unescape(found[1].decode("utf-8", "replace")) if found else "drawn by planner fit", 400)
+    return (
+        f'<figure><div class=scroll tabindex=0 role=region aria-label="{name}"><img class=picture alt="{title}" '
+        f'src="data:image/svg+xml;base64,{data}"></div><figcaption><p>{name}: {title}</p></figcaption></figure>\n'
+    )
 
 
 def details(summary: str, body: str, name: str = "") -> str:
