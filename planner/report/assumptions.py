@@ -20,7 +20,7 @@ _CITED = re.compile(r"^(?P<source>.*), (?P<date>\d{4}(?:-\d\d){0,2}), confidence
 VALUE_CHARACTERS = 160
 
 
-def values(scenario: Scenario, found: PlanSet) -> Table:
+def values(scenario: Scenario, found: PlanSet, text: str = "") -> Table:
     """Every value of the scenario: its meaning, its unit, and whether the file gave it, a catalog or a default."""
     defaults, sources = dict(found.defaults), dict(found.sources)
     rows, cited_so_far = [], references(found)
@@ -29,12 +29,23 @@ def values(scenario: Scenario, found: PlanSet) -> Table:
         cited = sources.get(key, "")
         source, date, confidence = _cited(cited)
         number = f"[{cited_so_far.index(source) + 1}]" if source else ""
-        kind = "defaulted" if key in defaults else "catalog" if cited else "given"
+        from_catalog = cited or (text and not _written(key, text))
+        kind = "defaulted" if key in defaults else "catalog" if from_catalog else "given"
         meaning = re.sub(r" \[[^]]*\]$", "", field.description or "") if field else ""
         origin = number or ("the file" if kind == "given" else "")
         rows.append((key, value_text(value), unit_of(field), meaning, kind, origin, date, confidence))
     titles = ("key", "value", "unit", "meaning", "how", "source", "date", "confidence")
     return Table("Every value used", titles, tuple(rows), code=frozenset({0}), whole=frozenset({6}))
+
+
+def _written(key: str, text: str) -> bool:
+    """True where the scenario file has a key of that name: what it has not comes with a catalog entry.
+
+    >>> _written("slo.ttft_ms", "slo: {ttft_ms: 700}"), _written("model.layers", "model: mine")
+    (True, False)
+    """
+    name = key.rpartition(".")[2].partition("[")[0]
+    return re.search(rf"(?<![\w-]){re.escape(name)}[\"']?\s*:", text) is not None
 
 
 def references(found: PlanSet) -> list[str]:
@@ -81,7 +92,10 @@ def facts(found: PlanSet) -> Table:
             ("cost of the first plan", f"{usd(proof.usd_per_hour, 4)}/h"),
             ("lower bound of any design", f"{usd(proof.usd_per_hour_lower_bound, 4)}/h"),
             ("gap, and its target", f"{percent(proof.relative_gap, 4)}, {percent(proof.target_gap, 4)}"),
-            ("solver", f"{safe(proof.solver)}, {proof.rounds} rounds, {proof.seconds:.1f} s"),
+            (
+                "solver",
+                f"{safe(proof.solver)}, {proof.rounds} round{'' if proof.rounds == 1 else 's'}, {proof.seconds:.1f} s",
+            ),
             ("verified by", safe("; ".join(proof.verified_by)) or "not asked for"),
         ]
     rows += [("scenario file", safe(found.scenario_file)), ("its SHA-256", safe(found.scenario_sha256))]

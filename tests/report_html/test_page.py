@@ -192,13 +192,14 @@ def test_shown_bills_add_up(chat: Any) -> None:
 def test_every_value_of_the_scenario_is_listed(chat: Any, page: str) -> None:
     stored = stored_set(chat)
     assert stored.scenario is not None
-    table = values(stored.scenario, stored.plan_set)
+    table = values(stored.scenario, stored.plan_set, stored.text)
     keys = {row[0]: row for row in table.rows}
     assert {key for key in _leaf_keys(chat["scenario"]["resolved"])} == set(keys)
     assert {key for key, row in keys.items() if row[4] == "defaulted"} >= {
         d["key"] for d in chat["defaults"] if d["key"] in keys
     }
     assert keys["slo.ttft_ms"][1:5] == ("1500", "ms", "time to first token, at the percentile", "given")
+    assert keys["hardware.title"][4:6] == ("catalog", "")  # no line of the file has it, and nobody is cited for it
     assert keys["model.layers"][4:] == ("catalog", "[1]", "2026-08-21", "high")
     assert page.count("<code>prefill_<wbr>queue</code>") == 1  # the formulation
     assert chat["scenario"]["sha256"] in page

@@ -16,7 +16,7 @@ def assumptions(stored: StoredSet) -> str:
     found = stored.plan_set
     parts = [_notes(found)]
     if stored.scenario is not None:
-        table = values(stored.scenario, found)
+        table = values(stored.scenario, found, stored.text)
         kinds = [row[4] for row in table.rows]
         said = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
         rows = tuple((f"[{n}]", source) for n, source in enumerate(references(found), 1))
