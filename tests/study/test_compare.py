@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from planner.optimize import solve_scenario
+from planner.scenario import replace
 from planner.study.compare import compare, flat
 
 
@@ -87,3 +90,89 @@ def test_html_writes_a_page_side_by_side(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert all(f.stem in text for f in files)
+
+
+def test_services_of_one_name_are_told_apart(path, variant):
+    chat, other = path("chat"), variant(TIGHT)
+    assert compare([chat, other]).labels == ("chat (chat.yaml)", "chat (chat-variant.yaml)")
+    assert compare([chat, chat]).labels == ("chat (chat.yaml #1)", "chat (chat.yaml #2)")
+    assert compare([chat, path("rag"), other]).labels == ("chat (chat.yaml)", "rag", "chat (chat-variant.yaml)")
+    folder = other.parent / "b"
+    folder.mkdir()
+    same = folder / "chat.yaml"
+    same.write_text(chat.read_text(encoding="utf-8"), encoding="utf-8")
+    assert compare([chat, same]).labels == (f"chat ({chat})", f"chat ({same})")
+
+
+def test_one_file_twice(invoke, path):
+    done = invoke("compare", path("chat"), path("chat"), "--exit-code")
+    assert done.code == 0
+    assert "No input differs." in done.out
+    assert "costs the same" in done.out
+
+
+def test_no_plan_comes_before_a_difference(invoke, path, variant, tmp_path):
+    impossible = variant(("ttft_ms: 1500", "ttft_ms: 1"))
+    assert invoke("compare", path("chat"), impossible, "--exit-code").code == 1
+    mixed = invoke("compare", path("chat"), impossible, path("rag"), "--exit-code", "--no-verdict")
+    assert mixed.code == 1
+    assert "no design keeps every promise" in " ".join(mixed.out.split())
+    assert "94.77" in mixed.out  # the others have theirs
+    stored = tmp_path / "impossible.json"
+    assert invoke("solve", impossible, "-f", "json", "-o", stored, "--no-report", "-q").code == 1
+    both = invoke("compare", stored, impossible, "-f", "json")
+    assert both.code == 1
+    assert [s["status"] for s in both.data["services"]] == ["infeasible"] * 2
+    assert invoke("compare", path("chat"), tmp_path / "none.yaml").code == 2
+
+
+def test_what_a_plan_file_says_is_held_against_the_judge(invoke, path, tmp_path):
+    stored = tmp_path / "chat.json"
+    assert invoke("solve", path("chat"), "-f", "json", "-o", stored, "--no-report", "-q").code == 0
+    data = json.loads(stored.read_text(encoding="utf-8"))
+    data["certificate"] |= {"proven": False, "relative_gap": 0.03}
+    data["plans"][0]["usd_per_hour"] = 99.0
+    data["plans"][0]["decision"]["capacity_gb"][0] = [5000.0]
+    stored.write_text(json.dumps(data), encoding="utf-8")
+    text = " ".join(invoke("compare", stored, path("chat")).out.split())
+    assert "not proven optimal: at most 3.00 % above the best possible" in text
+    assert "$99.00/h in the file" in text
+    assert "judged again, it breaks hit_law_dram" in text
+    data["plans"][0]["decision"]["prefill_config"] = "none such"
+    stored.write_text(json.dumps(data), encoding="utf-8")
+    unknown = invoke("compare", stored, path("chat"))
+    assert unknown.code == 2
+    assert "no configuration 'none such'" in unknown.err
+
+
+def test_why_is_true(path, variant, scenario):
+    found = compare([path("chat"), variant(DEAR, TIGHT)])
+    first = scenario("chat")
+    today = solve_scenario(first, plans=1).plans[0].evaluation
+    for difference in found.inputs:
+        key = difference.key.replace("tiers[dram]", "tiers[0]")
+        alone = solve_scenario(replace(first, {key: difference.values[1]}), plans=1).plans[0].evaluation
+        moved = alone.usd_per_hour - today.usd_per_hour
+        assert difference.alone_usd_per_hour == pytest.approx(moved, abs=2e-4 * today.usd_per_hour)
+    outcome, (a, b) = found.outcomes[0], found.sides
+    bill = [{line.item: line.usd_per_hour for line in s.plan.costs} for s in (a, b)]
+    changes = {item: bill[1].get(item, 0.0) - bill[0].get(item, 0.0) for item in {**bill[0], **bill[1]}}
+    assert outcome.cost_lines[0][0] == max(changes, key=lambda item: abs(changes[item]))
+    assert set(outcome.binding_gained) == set(b.plan.binding) - set(a.plan.binding)
+
+
+def test_pools_of_two_architectures_are_one_line_of_the_bill(path, variant):
+    only = variant(("\nprices:", "\ndeployment: {architectures: [colocated]}\n\nprices:"))
+    found = compare([path("chat"), only])
+    items = dict(found.outcomes[0].cost_lines)
+    assert found.outcomes[0].usd_per_hour > 0
+    assert "GPUs" in items
+    assert not [i for i in items if i.endswith(" GPUs")]
+    assert sum(items.values()) == pytest.approx(found.outcomes[0].usd_per_hour)
+
+
+def test_markdown(invoke, path, variant):
+    text = invoke("compare", path("chat"), variant(TIGHT), "-f", "md").out
+    assert text.startswith("# compare · chat (chat.yaml) against chat (chat-variant.yaml)")
+    assert "## Outcomes" in text
+    assert "| slo.ttft\\_ms | 1,500 | 1,200 |" in text

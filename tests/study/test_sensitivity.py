@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from planner.cells import SolveSettings
-from planner.errors import InfeasibleError, InputError
+from planner.errors import InfeasibleError, InputError, StoppedError
 from planner.evaluate import evaluate
+from planner.optimize import solve_scenario
 from planner.physics.system import System
+from planner.report.study_sensitivity import to_table
 from planner.scenario import replace
 from planner.study.keep import at_full_hits, kept
 from planner.study.knobs import knobs_of
 from planner.study.points import cheapest
-from planner.study.sensitivity import sensitivity
+from planner.study.sensitivity import SAME_PRICE, sensitivity
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +112,108 @@ def test_command(invoke, path):
     assert "only its price" in text
     assert all(len(line) <= 100 for line in text.splitlines())
     assert invoke("sensitivity", path("rag"), "-f", "csv", "--no-report").out.startswith("input,end,value")
+
+
+def test_ends_are_what_solve_says(chat):
+    """The same scenario through the whole pipeline: four cells, certificate and ranking."""
+    loaded, found = chat
+    for name in ("workload.requests_per_second", "tiers[0].usd_per_gb_hour", "workload.reuse.beta"):
+        bar = next(b for b in found.bars if b.knob.name == name)
+        for end in bar.ends:
+            whole = solve_scenario(replace(loaded, {name: end.value}), plans=1)
+            assert end.usd_per_hour == pytest.approx(whole.plans[0].evaluation.usd_per_hour, rel=2e-4)
+
+
+def test_regret_is_the_judges_word_on_the_same_hardware(chat):
+    loaded, found = chat
+    for bar in found.bars:
+        for end in (e for e in bar.ends if not e.left_out):
+            there = bar.knob.move(System(loaded), end.value)
+            judged = evaluate(there, found.plan.decision)
+            if end.keep_usd_per_hour is not None:  # the bill does not depend on hits
+                assert end.keep_usd_per_hour == pytest.approx(judged.usd_per_hour)
+            else:
+                assert not at_full_hits(there, found.plan.decision).feasible
+                assert not any(text.startswith(("hit_law", "inclusion")) for text in end.breaks)
+
+
+def test_what_changes_nothing_is_a_group_of_its_own(chat, invoke, path):
+    _, found = chat
+    today = found.plan.usd_per_hour
+    for bar in found.bars:
+        moves = [abs(e.usd_per_hour / today - 1) > SAME_PRICE for e in bar.ends if e.usd_per_hour is not None]
+        if bar.effect == "nothing":
+            assert not any(moves)
+            assert not any(e.changes or e.resized or e.breaks for e in bar.ends)
+        elif bar.effect == "price":
+            assert any(moves)
+    still = {b.knob.label for b in found.bars if b.effect == "nothing"}
+    assert "tiers[nvme].usd_per_gb_hour" in still  # the plan has no NVMe
+    text = " ".join(invoke("sensitivity", path("chat"), "--no-report").out.split())
+    price, nothing = text.split("Only the price: ")[1].split("Changes nothing: ")
+    assert "gpu_usd_per_hour" in price
+    assert "nvme" not in price
+    assert "tiers[nvme].usd_per_gb_hour (" in nothing.split("If today's plan")[0]
+
+
+def test_ranges_have_units(chat, invoke, path):
+    units = {b.knob.label: b.knob.unit for b in chat[1].bars}
+    assert units["workload.requests_per_second"] == "req/s"
+    assert units["tiers[dram].usd_per_gb_hour"] == "$/GB·h"
+    assert units["tiers[dram].gb_per_s_per_node"] == "GB/s"
+    assert units["prefill time"] == "× today"
+    assert "36.0 … 44.0 req/s" in invoke("sensitivity", path("chat"), "--no-report").out
+
+
+def test_keeping_todays_plan_in_plain_words(invoke, path):
+    text = " ".join(invoke("sensitivity", path("chat"), "--no-report").out.split())
+    assert re.search(r"costs \$\d+\.\d\d/h more than the best plan there", text)
+    assert re.search(r"cannot be kept: promise missed: TTFT 1,\d{3} ms, promised 1,500 ms", text)
+    markdown = invoke("sensitivity", path("chat"), "--no-report", "-f", "md").out
+    assert markdown.startswith("# chat")
+    assert "## Keeping today's plan" in markdown
+
+
+def test_an_end_that_no_scenario_may_have(invoke, path):
+    one = invoke("sensitivity", path("chat"), "--only", "--range", "workload.reuse.beta=0.5:2", "--no-report")
+    assert one.code == 0
+    assert "0.500 … –" in one.out
+    assert "left out" in one.out
+    both = invoke(
+        "sensitivity", path("chat"), "--only", "--range", "workload.reuse.beta=2:3", "--no-report", "-f", "json"
+    )
+    assert both.data["bars"] == []
+    assert len(both.data["skipped"]) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["timing.prefill=2:1", "timing.prefill=-1:2", "timing.decode=nan:2", "reuse.hits=0:1", "slo.ttft_ms=1,2", "slo.x=1",
+     "slo.ttft_ms=1:inf", "engine.correction=none", "=", "slo.ttft_ms"],
+)  # fmt: skip
+def test_ranges_that_are_none(text, invoke, path):
+    done = invoke("sensitivity", path("chat"), "--range", text)
+    assert done.code == 2
+    assert "--set" not in done.err
+
+
+def test_a_tier_that_a_node_cannot_hold(invoke, path):
+    done = invoke("sensitivity", path("chat"), "--only", "--range", "tiers[0].max_gb_per_node=0:10", "--no-report")
+    assert done.code == 0
+    assert "dram_fits_nodes: needs" in " ".join(done.out.split())
+
+
+def test_a_stop_leaves_out_what_was_not_finished(scenario):
+    told: list[str] = []
+    found = sensitivity(scenario("chat"), progress=told.append, stop=lambda: len(told) > 3)
+    assert len(found.bars) + len(found.unfinished) == len(knobs_of(System(scenario("chat"))))
+    assert 1 <= len(found.bars) <= 3
+    with pytest.raises(StoppedError):
+        sensitivity(scenario("chat"), stop=lambda: True)
+    assert "stopped before: " in to_table(found)
+
+
+def test_nothing_at_all_changes(invoke, path):
+    text = invoke("sensitivity", path("chat"), "--only", "--range", "tiers[nvme].usd_per_gb_hour=x2", "--no-report").out
+    assert "No input changes anything within its range." in text
+    assert "only its price" not in text
