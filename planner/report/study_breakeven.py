@@ -154,9 +154,12 @@ def _sentences(row: BreakEven, found: BreakEvens) -> list[str]:
         out.append("no capacity of it saves more than it costs: what pays is in free HBM already")
     elif row.optimum.size_bytes > row.limit_bytes * (1 + 1e-9):
         out.append(
-            f"the optimum on the curve does not fit: the plan's nodes hold {size(row.limit_bytes)}, which saves "
-            f"{usd(row.within.usd_per_hour)}/h beyond free HBM"
+            f"the optimum on the curve does not fit: the plan's nodes hold {size(row.limit_bytes)}"
+            + (f"; {size(row.within.size_bytes)} saves {usd(row.within.usd_per_hour)}/h" if _pays(row.within) else "")
         )
+    if not row.plan_bytes and _pays(row.within):
+        why = next(tier.why for tier in found.plan.tiers if tier.name == row.tier)
+        out.append(f"the plan leaves it out: {safe(why, 300)}")
     own = [rule for rule in found.plan.binding if rule.startswith(f"{row.tier}_")]
     if row.plan_bytes > 1.02 * row.optimum.size_bytes and own:
         out.append(f"the plan has more than the curve asks for: {', '.join(own)} decides its size")
