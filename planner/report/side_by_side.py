@@ -49,7 +49,10 @@ def headings(files: Sequence[StoredSet]) -> tuple[str, str]:
     none = f" {missing} of {len(files)} have no plan." if missing else ""
     if not found:
         return f"{len(files)} scenarios, and none has a plan", ""
-    if alternatives(files) and len(found) > 1:
+    if alternatives(files) and len(found) == 1:
+        name, cost = found[0]
+        return f"Only {name} has a plan: {per_month(cost)} a month", f"{per_year(cost)} a year.{none}"
+    if alternatives(files):
         (name, cost), *_, (last, most) = sorted(found, key=lambda pair: pair[1])
         if most - cost <= 5e-4 * most:
             return f"All cost the same: {per_month(cost)} a month", none.strip()
@@ -85,7 +88,7 @@ def overview(files: Sequence[StoredSet]) -> Table:
 def _row(stored: StoredSet, name: str, first: StoredSet | None) -> tuple[str, ...]:
     found, plan = stored.plan_set, best(stored)
     if plan is None:
-        why = safe("; ".join(found.reasons), 200)
+        why = safe(found.reasons[0] if found.reasons else found.status, 120)
         return (name, *[ABSENT] * (9 if first else 8), f"nothing: {why}")
     against = [] if first is None else [_against(plan, first) if stored is not first else ABSENT]
     proof = found.certificate

@@ -1,40 +1,68 @@
-"""A budget as text, JSON and CSV."""
+"""A budget as text, Markdown, JSON and CSV."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from planner.errors import Diagnostic, InfeasibleError
+from planner.report import study_markdown as markdown
 from planner.report.data import SCHEMA_VERSION
 from planner.report.format import ABSENT, number, percent, quantity, safe, significant, size, usd
 from planner.report.grid import paragraph
 from planner.report.sections import pool
 from planner.report.study_common import HOURS_PER_MONTH, csv_text, plan_row, table, tiers_text, titled
-from planner.study.budget import impossible
+from planner.study.budget import Short, impossible, shortages
 
 if TYPE_CHECKING:
+    from planner.scenario import Scenario
     from planner.study.budget import Budget
     from planner.study.columns import Column, Service
 
 Data = dict[str, Any]
+NO_PLAN = "no plan serves all of it, whatever the budget"
+FLAGS = {"usd": "--usd-per-month", "gpus": "--max-gpus", "dram": "--max-dram-gb", "nvme": "--max-nvme-gb"}
+UNITS = {"usd": "usd_per_hour", "gpus": "gpus"}
+
+
+TITLES = ("service", "served", "$ a month", "GPUs", "value", "plan", "tiers")
+THOUSAND_A_MONTH = 1000.0 / HOURS_PER_MONTH  # dollars an hour
 
 
 def to_table(found: Budget) -> str:
     """Who gets what, what it takes of each limit, what more would buy, who is cut first."""
+    services = table(TITLES, _services(found), (1, 2, 3, 4), (0, 5, 6))
+    more = [line for text in _more(found) for line in paragraph(text, hang=2)]
+    cuts = [f"  {CUTS}", *table(_cut_titles(found), _cuts(found), (1, 2, 3, 4, 5), (0,))] if found.cuts else []
+    return titled(_head(found), services, [f"  {line}" for line in _limits(found)], more, cuts)
+
+
+def to_markdown(found: Budget) -> str:
+    """The same for an issue or a pull request."""
+    return markdown.document(
+        _head(found),
+        markdown.table(TITLES, _services(found), (1, 2, 3, 4)),
+        markdown.bullets(_limits(found)),
+        markdown.section("What more would buy", markdown.bullets(_more(found))),
+        markdown.section(CUTS, markdown.table(_cut_titles(found), _cuts(found), (1, 2, 3, 4, 5)) if found.cuts else ""),
+        markdown.text(certificate_line(found)),
+    )
+
+
+def _head(found: Budget) -> str:
     choice = found.choice
     value = percent(choice.value / found.most_value, 1) if found.most_value else ABSENT
-    month = usd(choice.usd_per_hour * HOURS_PER_MONTH, 0)
-    head = f"{len(found.services)} services · {month} a month · {value} of the value served"
-    return titled(head, _services(found), _limits(found), _more(found), _cuts(found))
+    count = counted(len(found.services), "service")
+    head = f"{count} · {_amount('usd', choice.usd_per_hour)} · {value} of the value served"
+    return head + (" · interrupted" if found.interrupted else "")
 
 
-def _services(found: Budget) -> list[str]:
+def _services(found: Budget) -> list[list[str]]:
     rows = [_cells(s, c) for s, c in zip(found.services, found.choice.columns, strict=True)]
     month = found.choice.usd_per_hour * HOURS_PER_MONTH
-    rows.append(
-        ["total", "", number(month, 0), number(found.choice.uses("gpus")), significant(found.choice.value), "", ""]
-    )
-    titles = ["service", "served", "$ a month", "GPUs", "value", "plan", "tiers"]
-    return table(titles, rows, (1, 2, 3, 4), (0, 5, 6))
+    total = ["total", "", number(month, 0), number(found.choice.uses("gpus")), significant(found.choice.value), "", ""]
+    return [*rows, total]
 
 
 def _cells(service: Service, column: Column) -> list[str]:
@@ -49,13 +77,11 @@ def _cells(service: Service, column: Column) -> list[str]:
 
 
 def _limits(found: Budget) -> list[str]:
-    lines = [f"  {_used(found, r)} of {_amount(r, limit)}" for r, limit in found.limits]
+    lines = [f"{_used(found, r)} of {_amount(r, limit)}" for r, limit in found.limits]
     if found.full_usd_per_hour is not None:
-        lines.append(f"  serving everything costs {usd(found.full_usd_per_hour * HOURS_PER_MONTH, 0)} a month")
-    for service in found.services:
-        if impossible(service):
-            lines.append(f"  {safe(service.name, 24)}: no plan serves all of it, whatever the budget")
-    lines.append("  value: million tokens an hour, each times its service's weight")
+        lines.append(f"serving everything costs {_amount('usd', found.full_usd_per_hour)}")
+    lines += [f"{safe(s.name, 24)}: {NO_PLAN}" for s in found.services if impossible(s)]
+    lines.append("value: million tokens an hour, each times its service's weight")
     return lines
 
 
@@ -66,7 +92,7 @@ def _used(found: Budget, resource: str) -> str:
 def _amount(resource: str, amount: float) -> str:
     if resource == "usd":
         return f"{usd(amount * HOURS_PER_MONTH, 0)} a month"
-    return f"{quantity(amount)} GPUs" if resource == "gpus" else f"{size(amount * 1e9)} {safe(resource, 24)}"
+    return counted(amount, "GPU") if resource == "gpus" else f"{size(amount * 1e9)} {safe(resource, 24)}"
 
 
 def _more(found: Budget) -> list[str]:
@@ -82,31 +108,40 @@ def _more(found: Budget) -> list[str]:
                 f"; the next {_amount(more.resource, more.raise_by)} would buy {significant(more.raise_value)} "
                 f"({', '.join(more.raise_changes)})"
             )
-        lines += paragraph(text, hang=2)
+        lines.append(text)
     return lines
 
 
-def _cuts(found: Budget) -> list[str]:
-    if not found.cuts:
-        return []
-    rows = [
+CUTS = "Who is cut next as the first limit tightens, what it loses and what it frees"
+
+
+def _cut_titles(found: Budget) -> list[str]:
+    unit = {"usd": "$1,000 a month", "gpus": "GPU"}.get(found.tightened, "GB")
+    return ["cut", "served", "below", "value lost", "frees", f"lost per {unit}"]
+
+
+def _cuts(found: Budget) -> list[list[str]]:
+    unit = THOUSAND_A_MONTH if found.tightened == "usd" else 1.0
+    return [
         [
             safe(c.service, 24), f"{percent(c.level_from)} → {percent(c.level_to)}", _amount(found.tightened, c.limit),
-            significant(c.value_lost), _amount(found.tightened, c.freed), _ratio(c.value_lost, c.freed),
+            significant(c.value_lost), _amount(found.tightened, c.freed), _ratio(c.value_lost, c.freed / unit),
         ]
         for c in found.cuts
     ]  # fmt: skip
-    titles = ["cut", "served", "below", "value lost", "frees", "value per unit freed"]
-    unit = {"usd": "$/h", "gpus": "GPU"}.get(found.tightened, "GB")
-    titles[-1] = f"lost per {unit}"
-    return [
-        "  Who is cut next as the first limit tightens, what it loses and what it frees",
-        *table(titles, rows, (1, 2, 3, 4, 5), (0,)),
-    ]
 
 
 def _ratio(lost: float, freed: float) -> str:
     return significant(lost / freed) if freed > 0 else ABSENT
+
+
+def counted(amount: float, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "service"), counted(3, "GPU")
+    ('1 service', '3 GPUs')
+    """
+    return f"{quantity(amount)} {noun}{'' if amount == 1 else 's'}"
 
 
 def certificate_line(found: Budget) -> str:
@@ -117,6 +152,44 @@ def certificate_line(found: Budget) -> str:
         f"{percent(found.choice.usd_gap, 4)}, over {columns} columns "
         f"({found.solve_seconds:.1f} s, with its neighbourhood {found.seconds:.1f} s)"
     )
+
+
+def cannot_serve_all(services: Sequence[Service], limits: Mapping[str, float]) -> InfeasibleError:
+    """Why not everything can be served, limit by limit, and what would do."""
+    without = [s for s in services if impossible(s)]
+    if without:
+        hint = "planner solve says why and what would help; without --serve-all the others are served"
+        return InfeasibleError(*(Diagnostic("no-plan", f"{s.name}: {NO_PLAN}", hint=hint) for s in without))
+    count = "the service" if len(services) == 1 else f"all {len(services)} services"
+    found = [_short(one, count) for one in shortages(services, limits)]
+    cheapest = [min((c for c in s.columns if c.level >= 1.0), key=lambda c: c.usd_per_hour) for s in services]
+    gpus, usd_per_hour = (sum(c.uses(r) for c in cheapest) for r in ("gpus", "usd"))
+    told = f"at least cost, {count} would take {_amount('usd', usd_per_hour)} and {_amount('gpus', gpus)}"
+    return InfeasibleError(*found, Diagnostic("least-cost", told))
+
+
+def _short(one: Short, count: str) -> Diagnostic:
+    need, flag = _rounded_up(one.resource, one.least), FLAGS[one.resource]
+    others = "" if one.alone else " within the other limits"
+    text = (
+        f"to serve {count} in full{others} takes at least {_amount(one.resource, need)}; "
+        f"the limit of {_amount(one.resource, one.limit)} is {_amount(one.resource, need - one.limit)} short"
+    )
+    typed = round(need * HOURS_PER_MONTH) if one.resource == "usd" else round(need)
+    return Diagnostic("limit-short", text, path=flag, hint=f"{flag} {typed}")
+
+
+def _rounded_up(resource: str, amount: float) -> float:
+    """To whole dollars a month, GPUs or GB, so that what is shown suffices."""
+    unit = 1 / HOURS_PER_MONTH if resource == "usd" else 1.0
+    return math.ceil(amount / unit - 1e-9) * unit
+
+
+def idle_limits(found: Budget, scenarios: Sequence[Scenario]) -> list[str]:
+    """Limits on tiers that no service has."""
+    tiers = {tier.name for scenario in scenarios for tier in scenario.tiers}
+    idle = [r for r, _ in found.limits if r not in ("usd", "gpus") and r not in tiers]
+    return [f"{FLAGS[r]} limits nothing: no service has a tier called {r}" for r in idle]
 
 
 def to_data(found: Budget) -> Data:
@@ -134,17 +207,18 @@ def to_data(found: Budget) -> Data:
         "relative_gap": choice.relative_gap,
         "usd_gap": choice.usd_gap,
         "serve_all_usd_per_hour": found.full_usd_per_hour,
-        "limits": {r: {"limit": limit, "used": choice.uses(r)} for r, limit in found.limits},
+        "limits": {r: {"limit": limit, "used": choice.uses(r), "unit": UNITS.get(r, "gb")} for r, limit in found.limits},
         "services": [_service(s, c) for s, c in zip(found.services, choice.columns, strict=True)],
         "more": [
-            {"resource": m.resource, "raise_by": m.raise_by, "raise_value": m.raise_value,
+            {"resource": m.resource, "unit": UNITS.get(m.resource, "gb"), "raise_by": m.raise_by, "raise_value": m.raise_value,
              "raise_changes": list(m.raise_changes), "step": m.step, "value": m.value, "usd_per_hour": m.usd_per_hour,
              "changes": list(m.changes)} for m in found.more
         ],
         "cuts": [
             {"service": c.service, "level_from": c.level_from, "level_to": c.level_to, "value_lost": c.value_lost,
-             "freed": c.freed, "resource": found.tightened, "below": c.limit} for c in found.cuts
+             "freed": c.freed, "resource": found.tightened, "unit": UNITS.get(found.tightened, "gb"), "below": c.limit} for c in found.cuts
         ],
+        "interrupted": found.interrupted,
         "seconds": found.seconds,
         "solve_seconds": found.solve_seconds,
     }  # fmt: skip

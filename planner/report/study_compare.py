@@ -29,7 +29,7 @@ def to_table(found: Comparison) -> str:
     plans: list[str] = []
     if page_columns() < ROOMY:  # a plan has no room beside the figures
         words = titles.index("reuse") + 1
-        plans = [t for row in rows for t in paragraph(f"{row[0]}: {joined(row[words:])}", hang=2)]
+        plans = [t for row in rows for t in paragraph(f"{row[0]}: {joined(reversed(row[words:]))}", hang=2)]
         titles, rows = titles[:words], [row[:words] for row in rows]
     parts = [[*table(titles, rows, _right(titles), (0, *([len(titles) - 1] if not plans else []))), *plans]]
     if len(found.sides) == 2:

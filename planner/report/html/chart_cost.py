@@ -12,6 +12,7 @@ from planner.report.purchase import short_usd
 from planner.report.tabular import HOURS_PER_MONTH, Table, per_month, short_design
 
 ROW_PX, AXIS_PX, GAP = 46, 52, 0.7
+DRAWN = 12  # ranked plans; the table beneath has all
 COLOURS = ("s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8")
 
 
@@ -29,14 +30,20 @@ def cost_chart(plan_set: PlanSet) -> Chart:
     """Ranked plans and cells, whose first entry is the answer."""
     bars = [
         Bar(f"plan {plan.rank}", f"plan {plan.rank} · {short_design(plan.evaluation)}", plan.evaluation, "Ranked plans")
-        for plan in plan_set.plans
+        for plan in plan_set.plans[:DRAWN]
     ]
     for cell in plan_set.cells:
         if cell.evaluation:
             name = f"{cell.architecture}, {'with tiers' if cell.tiered else 'HBM only'}"
             design = short_design(cell.evaluation).split(" · ", 1)[-1]
             bars.append(Bar(name, joined([name, design]), cell.evaluation, "Cheapest of each kind"))
-    return stack("cost", "Cost of the ranked plans and of the four kinds of design", _says(plan_set), bars)
+    return stack("cost", _title(plan_set), _says(plan_set), bars)
+
+
+def _title(plan_set: PlanSet) -> str:
+    more = len(plan_set.plans) - DRAWN
+    which = f"the first {DRAWN} of {len(plan_set.plans)} ranked plans" if more > 0 else "the ranked plans"
+    return f"Cost of {which} and of the four kinds of design"
 
 
 def _says(plan_set: PlanSet) -> str:

@@ -16,8 +16,11 @@ from planner.report.tabular import Table
 
 SAMPLES = 240
 NEAR = 3.0  # samples on either side of a mark that stay silent
+DEEPEST = 1e5  # from the axis's end to its start; what is smaller than its start is in the table only
+LABELLED = 4  # break-even marks; more would lie on each other, and the table has their names
 ROOM = 8.0  # the axis goes on beyond the largest capacity, for its label
 DECADES = tuple(range(6, 19))
+DASHES = ("solid", "dash", "dot")  # equal laws lie on each other
 COLOURS = ("s1", "s2", "s4", "s6", "s3", "s5", "s7", "s8")
 
 
@@ -40,7 +43,8 @@ def hits_chart(system: System, found: Evaluation) -> Chart:
     marks = break_evens(system, found, 10 * k_max)
     shown = [h.capacity_bytes for h in held] + [m.capacity_bytes for m in marks]
     k_max = max(k_max, *(ROOM * k for k in shown))
-    k_min = max(1e6, min(min(shown, default=k_max) / 8, k_max / 1e3))
+    k_min = max(k_max / DEEPEST, min(min(shown, default=k_max) / 8, k_max / 1e3))
+    drawn = [h for h in held if h.capacity_bytes >= k_min]
     names = _names(system)
     marked = [*shown, *(k for law in laws if isinstance(law, MeasuredLaw) for k, _ in law.points)]
     return Chart(
@@ -48,7 +52,7 @@ def hits_chart(system: System, found: Evaluation) -> Chart:
         title="Hit rate against cache capacity",
         says=_says(held, marks),
         traces=(*_curves(laws, k_min, k_max), *_along(laws, names, k_min, k_max, marked),
-                *_measured(laws, names, k_min, k_max), _chosen(held, names), _even(marks, names)),
+                *_measured(laws, names, k_min, k_max), _chosen(drawn, names), _even(marks, names, k_min, k_max)),
         layout=_layout(k_min, k_max, max(law.top for law in laws)),
         height=400,
         legend=_legend(laws, names, marks),
@@ -105,7 +109,7 @@ def _curves(laws: list[Law], k_min: float, k_max: float) -> list[dict[str, objec
         traces.append({
             "type": "scatter", "mode": "lines", "name": "law", "x": places, "hoverinfo": "skip",
             "y": [law.hit_rate(k) for k in places],
-            "line": {"color": f"@{COLOURS[j % len(COLOURS)]}", "width": 2.5},
+            "line": {"color": f"@{COLOURS[j % len(COLOURS)]}", "width": 2.5, "dash": DASHES[j % len(DASHES)]},
         })  # fmt: skip
     return traces
 
@@ -156,11 +160,14 @@ def _chosen(held: list[Held], names: list[str]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _even(marks: tuple[BreakEven, ...], names: list[str]) -> dict[str, object]:
+def _even(marks: tuple[BreakEven, ...], names: list[str], k_min: float, k_max: float) -> dict[str, object]:
+    marks = tuple(m for m in marks if m.capacity_bytes >= k_min)
+    late = [math.log(m.capacity_bytes / k_min) > 0.8 * math.log(k_max / k_min) for m in marks]
     return {
         "type": "scatter", "mode": "markers+text", "name": "break-even", "x": [m.capacity_bytes for m in marks],
         "y": [m.hit_rate for m in marks], "text": _apart(marks),
-        "textposition": "bottom right", "hoverinfo": "text", "cliponaxis": False,
+        "hoverinfo": "text", "cliponaxis": False,
+        "textposition": ["bottom left" if end else "bottom right" for end in late],
         "hovertext": [
             f"{plot_text(m.tier)}{_of(m.partition, names)} breaks even at<br><b>{size(m.capacity_bytes)}: "
             f"{percent(m.hit_rate, 1)}</b>"
@@ -173,7 +180,7 @@ def _even(marks: tuple[BreakEven, ...], names: list[str]) -> dict[str, object]:
 def _apart(marks: tuple[BreakEven, ...]) -> list[str]:
     """Labels of the marks; those in the same place share one."""
     texts = []
-    for mark in marks:
+    for mark in marks if len(marks) <= LABELLED else ():
         near = [m for m in marks if _near(mark, m)]
         texts.append(plot_text(", ".join(m.tier for m in near), 40) if near[0] is mark else "")
     return texts
@@ -189,6 +196,8 @@ def _of(partition: int, names: list[str]) -> str:
 
 def _layout(k_min: float, k_max: float, top: float) -> dict[str, object]:
     ticks = [10.0**d for d in DECADES if k_min <= 10.0**d <= k_max]
+    if len(ticks) > 5:
+        ticks = ticks[len(ticks) % 2 :: 2]
     if len(ticks) < 3:
         ticks = [m * 10.0**d for d in DECADES for m in (1, 2, 5) if k_min <= m * 10.0**d <= k_max]
     return {

@@ -81,7 +81,7 @@ def _label(path: TtftPath) -> str:
 
 
 def _share(path: TtftPath) -> str:
-    return f"{percent(path.probability)} of its requests"
+    return f"{'under 1 %' if 0 < path.probability < 0.005 else percent(path.probability)} of its requests"
 
 
 def _layout(drawn: list[TtftPath], limit_ms: float) -> dict[str, object]:

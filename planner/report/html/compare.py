@@ -66,7 +66,7 @@ def _charts(files: Sequence[StoredSet]) -> list[Chart]:
     high = max(bars, key=lambda bar: bar.found.usd_per_hour)
     prices = [f"{per_month(bar.found.usd_per_hour)} ({bar.name})" for bar in (low, high)]
     spread = high.found.usd_per_hour - low.found.usd_per_hour > 5e-4 * high.found.usd_per_hour
-    says = f"From {' to '.join(prices)} a month." if spread else f"{per_month(low.found.usd_per_hour)} a month each."
+    says = f"From {' to '.join(prices)} a month." if spread else f"{per_month(low.found.usd_per_hour)} a month."
     return [stack("cost", "Cost of the first plan of each file", says, bars)]
 
 

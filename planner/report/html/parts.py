@@ -21,7 +21,7 @@ from planner.report.tabular import Table
 LONG = 4000  # characters of one text that the page shows
 HALF_LINE = 20  # characters of a title and its figure that fit on half a narrow screen
 MOST_KEPT = 14  # rows of a table that is not torn over two printed pages
-_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]i?B|ms|s|%|GPUs?|nodes?)(?!\w))|(?<=ms) (?=±)|(?<=±) ")
+_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]i?B|ms|s|%|GPUs?|nodes?)(?!\w)|/)|(?<=ms) (?=±)|(?<=±) ")
 _SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -134,7 +134,7 @@ def _row(table: Table, number: int, row: Sequence[str], total: bool) -> str:
         title = f' data-t="{text(table.titles[n])}"' if table.stack else ""
         kind = kind.replace("=n", '="n wide"') if n in wide else kind
         if n == 0:
-            small = f"<small>{prose(row[table.under])}</small>" if table.under is not None and row[table.under] else ""
+            small = f" <small>{prose(row[table.under])}</small>" if table.under is not None and row[table.under] else ""
             cells.append(f"<th scope=row{kind}{title}{_role(table, 'rowheader')}>{shown}{small}</th>")
         elif n != table.under:
             cells.append(f"<td{kind}{title}{_role(table, 'cell')}>{shown}</td>")
