@@ -72,7 +72,7 @@ def _part(part: str, count: int, folder: Path, references: int, traces: list[Pat
     elif part == "studies":
         from planner.benchmark.studies import studies
 
-        yield from studies(files[0])
+        yield from studies(files)
     elif part == "traces":
         from planner.benchmark.traces import curves
 

@@ -13,7 +13,6 @@ from planner.cli.study import FormatOption, OutputOption, QuietOption, VerboseOp
 
 if TYPE_CHECKING:
     from planner.scenario import Scenario
-    from planner.study.columns import Service
 
 
 def budget(
@@ -38,6 +37,9 @@ def budget(
     structures: Annotated[int, typer.Option(min=1, max=50, help="Designs kept per level.", metavar="N")] = 5,
     serve_all: Annotated[bool, typer.Option("--serve-all", help="Serve everything, at least cost, or say no.")] = False,
     time_limit: Annotated[float, typer.Option(min=0.001, help="Seconds for the choice.", metavar="S")] = 60.0,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, max=256, help="Processes; default: as pays.", metavar="N")
+    ] = None,
     format_: FormatOption = None,
     output: OutputOption = None,
     quiet: QuietOption = False,
@@ -48,44 +50,56 @@ def budget(
     Exit codes: 0 chosen, 1 the limits cannot be met (--serve-all), 2 bad input, 3 gave up, 130 interrupted.
     """
     gc.disable()
-    from planner.cli.session import INFEASIBLE, INTERRUPTED, Session
+    from planner.cli.session import INTERRUPTED, Session
     from planner.cli.study import check_output, deliver, wanted_format
     from planner.report import study_budget as render
     from planner.scenario import load
-    from planner.study.budget import HOURS_PER_MONTH
     from planner.study.budget import budget as compute
-    from planner.study.columns import service_of
+    from planner.study.columns import Wanted, services_of
 
     session = Session(quiet=quiet, verbose=verbose)
     check_output(output)
+    limits = _limits(usd_per_month, max_gpus, max_dram_gb, max_nvme_gb)
     loaded = [load(path) for path in scenarios]
     names = _names(loaded)
     worth, factors = _by_name(weights, names, "--weights"), _by_name(load_, names, "--load")
     shares = tuple(_number(part, "--levels") for part in levels.split(","))
-    services: list[Service] = []
+    wanted = [
+        Wanted(_scaled(s, factors.get(n, 1.0)).model_dump_json(), n, worth.get(n, 1.0), shares, structures)
+        for s, n in zip(loaded, names, strict=True)
+    ]
     with session.progress() as progress, session.interruptible() as stop:
-        for scenario, name in zip(loaded, names, strict=True):
-            if progress:
-                progress(f"{name} ({len(services) + 1} of {len(names)})")
-            scaled = _scaled(scenario, factors.get(name, 1.0))
-            services.append(
-                service_of(scaled, name, weight=worth.get(name, 1.0), levels=shares, structures=structures, stop=stop)
-            )
-            if stop():
-                return INTERRUPTED
-    money = None if usd_per_month is None else usd_per_month / HOURS_PER_MONTH
-    stated = {"usd": money, "gpus": max_gpus, "dram": max_dram_gb, "nvme": max_nvme_gb}
-    limits = {resource: limit for resource, limit in stated.items() if limit is not None}
-    found = compute(services, limits, serve_all=serve_all, time_limit_s=time_limit)
+        services = services_of(wanted, jobs=jobs, stop=stop, progress=progress)
+        found = compute(services, limits, serve_all=serve_all, time_limit_s=time_limit, stop=stop)
     if found is None:
-        session.say("the services cannot all be served within these limits (or one has no plan at all)")
-        return INFEASIBLE
+        raise render.cannot_serve_all(services, limits)
     deliver(
         session, wanted_format(format_, output), output,
         table=lambda: render.to_table(found), data=lambda: render.to_data(found), csv=lambda: render.to_csv(found),
+        markdown=lambda: render.to_markdown(found),
     )  # fmt: skip
+    for note in render.idle_limits(found, loaded):
+        session.say(f"warning: {note}")
     session.say(render.certificate_line(found))
-    return 0
+    if found.interrupted:
+        session.say("interrupted: the answer is what was known by then")
+    return INTERRUPTED if found.interrupted else 0
+
+
+def _limits(
+    usd_per_month: float | None, gpus: float | None, dram_gb: float | None, nvme_gb: float | None
+) -> dict[str, float]:
+    """The stated limits by resource: dollars an hour, GPUs, GB."""
+    from planner.cli.session import within
+    from planner.study.budget import HOURS_PER_MONTH
+
+    stated = {
+        "usd": ("--usd-per-month", usd_per_month), "gpus": ("--max-gpus", gpus), "dram": ("--max-dram-gb", dram_gb),
+        "nvme": ("--max-nvme-gb", nvme_gb),
+    }  # fmt: skip
+    checked = {resource: within(flag, limit, 0.0, 1e15) for resource, (flag, limit) in stated.items()}
+    unit = {"usd": 1 / HOURS_PER_MONTH}
+    return {resource: limit * unit.get(resource, 1.0) for resource, limit in checked.items() if limit is not None}
 
 
 def _names(loaded: list[Scenario]) -> list[str]:
@@ -116,9 +130,11 @@ def _by_name(text: str | None, names: list[str], flag: str) -> dict[str, float]:
         return {}
     if "=" not in text:
         return dict.fromkeys(names, _number(text, flag))
-    out = {}
+    out: dict[str, float] = {}
     for part in text.split(","):
         name, _, value = part.partition("=")
+        if name.strip() in out:
+            raise InputError(f"{flag}: {name.strip()!r} stands there twice")
         if name.strip() not in names:
             raise InputError(f"{flag}: no service is called {name.strip()!r}; they are {', '.join(names)}")
         out[name.strip()] = _number(value, flag)

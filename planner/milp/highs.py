@@ -85,6 +85,7 @@ class Solver:
             "mip_abs_gap": 1e-7,
             "mip_feasibility_tolerance": tolerance,
             "primal_feasibility_tolerance": tolerance,
+            **dict(self.options.more),
         }
         limit = max(0.05, min(time_limit_s, 1e6))
         if self.watch.left_behind:  # the run before is still going on, in the HiGHS that it had

@@ -45,11 +45,12 @@ class Proof:
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """Settings of HiGHS; ``--verify`` solves again with others."""
+    """Settings of HiGHS; ``--verify`` solves again with others. ``more`` are options by HiGHS' own names."""
 
     gap: float = 1e-4
     presolve: str = "choose"
     random_seed: int = 0
+    more: tuple[tuple[str, float | bool], ...] = ()
 
 
 class Prover:

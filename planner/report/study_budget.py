@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 NO_PLAN = "no plan serves all of it, whatever the budget"
 FLAGS = {"usd": "--usd-per-month", "gpus": "--max-gpus", "dram": "--max-dram-gb", "nvme": "--max-nvme-gb"}
-UNITS = {"usd": "usd_per_hour", "gpus": "gpus"}
 
 
 TITLES = ("service", "served", "$ a month", "GPUs", "value", "plan", "tiers")
@@ -207,21 +206,26 @@ def to_data(found: Budget) -> Data:
         "relative_gap": choice.relative_gap,
         "usd_gap": choice.usd_gap,
         "serve_all_usd_per_hour": found.full_usd_per_hour,
-        "limits": {r: {"limit": limit, "used": choice.uses(r), "unit": UNITS.get(r, "gb")} for r, limit in found.limits},
+        "limits": {r: {"limit": limit, "used": choice.uses(r), "unit": _unit(r)} for r, limit in found.limits},
         "services": [_service(s, c) for s, c in zip(found.services, choice.columns, strict=True)],
         "more": [
-            {"resource": m.resource, "unit": UNITS.get(m.resource, "gb"), "raise_by": m.raise_by, "raise_value": m.raise_value,
+            {"resource": m.resource, "unit": _unit(m.resource), "raise_by": m.raise_by, "raise_value": m.raise_value,
              "raise_changes": list(m.raise_changes), "step": m.step, "value": m.value, "usd_per_hour": m.usd_per_hour,
              "changes": list(m.changes)} for m in found.more
         ],
         "cuts": [
             {"service": c.service, "level_from": c.level_from, "level_to": c.level_to, "value_lost": c.value_lost,
-             "freed": c.freed, "resource": found.tightened, "unit": UNITS.get(found.tightened, "gb"), "below": c.limit} for c in found.cuts
+             "freed": c.freed, "resource": found.tightened, "unit": _unit(found.tightened), "below": c.limit}
+            for c in found.cuts
         ],
         "interrupted": found.interrupted,
         "seconds": found.seconds,
         "solve_seconds": found.solve_seconds,
     }  # fmt: skip
+
+
+def _unit(resource: str) -> str:
+    return {"usd": "usd_per_hour", "gpus": "gpus"}.get(resource, "gb")
 
 
 def _service(service: Service, column: Column) -> Data:

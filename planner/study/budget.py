@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.errors import GaveUpError
-from planner.study.budget_model import GAP, Choice, choose, least_for_more
+from planner.study.budget_model import GAP, ROUNDING, Choice, Stop, choose, least_for_all, least_for_more
 from planner.study.columns import Column, Service
 
 HOURS_PER_MONTH = 730.0
 STEPS = {"usd": 1000.0 / HOURS_PER_MONTH, "gpus": 8.0}  # what the price of a limit is told for: $1,000 a month, a node
 TIER_STEP_GB = 1000.0
-NEIGHBOURHOOD_S = 6.0  # no further neighbour is solved after this
+NEIGHBOURHOOD_S = 4.0  # for what a little more would buy and who is cut first: left out where it takes longer
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Budget:
     cuts: tuple[Cut, ...]
     seconds: float
     solve_seconds: float
+    interrupted: bool = False
 
 
 def budget(
@@ -66,42 +68,51 @@ def budget(
     gap: float = GAP,
     time_limit_s: float = 60.0,
     cuts: int = 3,
+    stop: Stop | None = None,
 ) -> Budget | None:
     """Choose a column per service within ``limits``; None where nothing fits (only with ``serve_all``)."""
     started = time.perf_counter()
-    choice = choose(services, limits, serve_all=serve_all, gap=gap, time_limit_s=time_limit_s)
+    choice = choose(services, limits, serve_all=serve_all, gap=gap, time_limit_s=time_limit_s, stop=stop)
     solve_seconds = time.perf_counter() - started
     if choice is None:
         return None
-    full = choose(services, {}, serve_all=True, gap=gap)
-    until = started + NEIGHBOURHOOD_S
-    more = []
-    for resource in limits if not serve_all else ():
-        if time.perf_counter() < until:
-            more.append(_more(services, limits, choice, resource, gap))
+    full = choose(services, {}, serve_all=True)
+    until = time.perf_counter() + NEIGHBOURHOOD_S
     tightened = next(iter(limits), "usd")
+    stopped = stop is not None and stop()
+    beside = not serve_all and not stopped
     return Budget(
         tuple(services),
         tuple(limits.items()),
         choice,
         full.usd_per_hour if full else None,
         sum(s.weight * s.mtok_per_hour for s in services),
-        tuple(more),
+        tuple(_all_more(services, limits, choice, gap, until, stop)) if beside else (),
         tightened,
-        () if serve_all else _cuts(services, limits, choice, tightened, gap, cuts, until),
+        _cuts(services, limits, choice, tightened, gap, cuts, until, stop) if beside else (),
         time.perf_counter() - started,
         solve_seconds,
+        stopped,
     )
 
 
-def _more(services: Sequence[Service], limits: Mapping[str, float], now: Choice, resource: str, gap: float) -> More:
+def _all_more(
+    services: Sequence[Service], limits: Mapping[str, float], now: Choice, gap: float, until: float, stop: Stop | None
+) -> Iterator[More]:
+    for resource in limits:
+        if time.perf_counter() < until and not (stop is not None and stop()):
+            with contextlib.suppress(GaveUpError):
+                yield _more(services, limits, now, resource, gap, until)
+
+
+def _more(
+    services: Sequence[Service], limits: Mapping[str, float], now: Choice, resource: str, gap: float, until: float
+) -> More:
     step = STEPS.get(resource, TIER_STEP_GB)
-    then = choose(services, {**limits, resource: limits[resource] + step}, gap=gap) or now
+    wider = {**limits, resource: limits[resource] + step}
+    then = choose(services, wider, gap=gap, time_limit_s=until - time.perf_counter(), least_cost=False) or now
     changes = _moves(services, now.columns, then.columns)
-    try:
-        higher = least_for_more(services, limits, resource, now.value, time.perf_counter() + NEIGHBOURHOOD_S)
-    except GaveUpError:
-        higher = None
+    higher = least_for_more(services, limits, resource, now.value, until)
     by = None if higher is None else max(0.0, sum(c.uses(resource) for c in higher) - limits[resource])
     gained = 0.0 if higher is None else sum(c.value for c in higher) - now.value
     raised = () if higher is None else _moves(services, now.columns, higher)
@@ -126,15 +137,20 @@ def _cuts(
     gap: float,
     count: int,
     until: float,
+    stop: Stop | None,
 ) -> tuple[Cut, ...]:
     """Tighten one limit to just below what is used, again and again, and see who gives way."""
     out: list[Cut] = []
     for _ in range(4 * count):
         used = now.uses(resource)
-        if used <= 0 or len(out) >= count or time.perf_counter() > until:
+        left = until - time.perf_counter()
+        if used <= 0 or len(out) >= count or left <= 0 or (stop is not None and stop()):
             break
         limit = used * (1 - 1e-6)
-        then = choose(services, {**limits, resource: limit}, gap=gap)
+        try:
+            then = choose(services, {**limits, resource: limit}, gap=gap, time_limit_s=left)
+        except GaveUpError:
+            break
         if then is None:
             break
         for service, a, b in zip(services, now.columns, then.columns, strict=True):
@@ -146,6 +162,40 @@ def _cuts(
 
 def _cut(service: Service, a: Column, b: Column, resource: str, limit: float) -> Cut:
     return Cut(service.name, a.level, b.level, a.value - b.value, a.uses(resource) - b.uses(resource), limit)
+
+
+@dataclass(frozen=True)
+class Short:
+    """A limit within which not everything can be served: ``least`` is the least that would do, by the columns known.
+
+    ``alone`` where that is so whatever the other limits; otherwise it is the least within the other limits.
+    """
+
+    resource: str
+    limit: float
+    least: float
+    alone: bool
+
+
+def shortages(
+    services: Sequence[Service], limits: Mapping[str, float], time_limit_s: float = 10.0
+) -> tuple[Short, ...]:
+    """Why not everything can be served though every service has a plan: the limits, each with what would do."""
+    full = [[c for c in s.columns if c.level >= 1.0] for s in services]
+    out = []
+    for resource, limit in limits.items():
+        least = sum(min(c.uses(resource) for c in row) for row in full)
+        if least > limit * (1 + ROUNDING):
+            out.append(Short(resource, limit, least, True))
+    if out:
+        return tuple(out)
+    until = time.perf_counter() + time_limit_s
+    for resource, limit in limits.items():  # each can be kept, but not all of them together
+        with contextlib.suppress(GaveUpError):
+            found = least_for_all(services, limits, resource, until)
+            if found is not None:
+                out.append(Short(resource, limit, sum(c.uses(resource) for c in found), False))
+    return tuple(out)
 
 
 def impossible(service: Service) -> bool:

@@ -6,17 +6,24 @@ A level is the share of the service's load that is planned for; the rest is turn
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 
 from planner.cells import SimplestPlans, SolveSettings, preferred, solve_cell
+from planner.errors import StoppedError
 from planner.physics.system import System
 from planner.plan import Architecture, Evaluation
 from planner.scenario import Scenario, replace
+from planner.study.processes import spread
+
+Stop = Callable[[], bool]
 
 LEVELS = (1.0, 0.75, 0.5, 0.25)
 STRUCTURES = 5  # kept per level
+SERVICES_PER_PROCESS = 16  # a process takes as long to start as that many services take to solve
 MTOK_PER_HOUR = 3600.0 / 1e6  # of a token per second
 
 
@@ -56,6 +63,66 @@ class Service:
 EMPTY = Column(0.0, 0.0, 0.0, (), 0.0)
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A service whose columns are wanted; it can be sent to another process."""
+
+    scenario: str  # JSON
+    name: str
+    weight: float = 1.0
+    levels: tuple[float, ...] = LEVELS
+    structures: int = STRUCTURES
+
+
+def services_of(
+    wanted: Sequence[Wanted],
+    *,
+    jobs: int | None = None,
+    stop: Stop = lambda: False,
+    progress: Callable[[str], None] | None = None,
+) -> list[Service]:
+    """The services with their columns, in order.
+
+    Args:
+        wanted: the services.
+        jobs: processes; None for as many as pay.
+        stop: polled.
+        progress: told of every service that is done.
+
+    Raises:
+        StoppedError: ``stop`` turned true before all were done.
+    """
+    pays = max(1, min(os.cpu_count() or 1, len(wanted) // SERVICES_PER_PROCESS))
+    found: dict[int, Service] = {}
+    for i, service in _solved(wanted, jobs or pays, stop):
+        found[i] = service
+        if progress:
+            progress(f"{len(found)} of {len(wanted)} services")
+        if stop():
+            break
+    if len(found) < len(wanted):
+        raise StoppedError(f"interrupted: {len(found)} of {len(wanted)} services were solved, nothing was chosen")
+    return [found[i] for i in range(len(wanted))]
+
+
+def _solved(wanted: Sequence[Wanted], jobs: int, stop: Stop) -> Iterator[tuple[int, Service]]:
+    if jobs > 1:
+        yield from spread(columns_of, wanted, jobs, stop)
+        return
+    for i, one in enumerate(wanted):
+        yield from ((i, service) for service in columns_of(one, stop))
+
+
+def columns_of(wanted: Wanted, stop: Stop = lambda: False) -> Iterator[Service]:
+    """The service, unless ``stop`` cut it short."""
+    service = service_of(
+        Scenario.model_validate_json(wanted.scenario), wanted.name, weight=wanted.weight, levels=wanted.levels,
+        structures=wanted.structures, stop=stop,
+    )  # fmt: skip
+    if not stop():
+        yield service
+
+
 def service_of(
     scenario: Scenario,
     name: str,
@@ -63,12 +130,12 @@ def service_of(
     weight: float = 1.0,
     levels: Sequence[float] = LEVELS,
     structures: int = STRUCTURES,
-    stop: Callable[[], bool] | None = None,
+    stop: Stop = lambda: False,
 ) -> Service:
     """Solve ``scenario`` at each level and keep its cheapest structures."""
     full = System(scenario)
     value = weight * full.tokens_per_s * MTOK_PER_HOUR
-    settings = SolveSettings(scenario.solve.gap, stop=stop)
+    settings = SolveSettings(scenario.solve.gap, time.perf_counter() + scenario.solve.time_limit_s, stop)
     architectures: Sequence[Architecture] = scenario.deployment.architectures
     columns = [EMPTY]
     for level in sorted(set(levels), reverse=True):

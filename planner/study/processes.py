@@ -12,7 +12,7 @@ import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_context, resource_tracker, set_start_method
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
@@ -131,6 +131,8 @@ def _end(workers: Sequence[_Worker]) -> None:
 
 def _serve(function: Callable[[Any], Iterable[Any]], asked: Connection) -> None:
     """The other process: work as long as it is asked to."""
+    with contextlib.suppress(ValueError):  # a lock that Pyomo makes would be left behind, with a warning
+        set_start_method("fork", force=True)
     with contextlib.suppress(EOFError, OSError):
         while True:
             for answer in _answers(function, asked.recv()):

@@ -5,17 +5,22 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from planner.benchmark.studies import random_services
 from planner.cells import SolveSettings
+from planner.errors import StoppedError
 from planner.physics.system import System
+from planner.report import study_budget as render
 from planner.scenario import replace
-from planner.study.bench import random_services
-from planner.study.budget import budget
+from planner.study.budget import budget, shortages
 from planner.study.budget_model import choose
-from planner.study.columns import EMPTY, service_of
+from planner.study.columns import EMPTY, Column, Service, Wanted, service_of, services_of
 from planner.study.points import cheapest
 
 
@@ -144,3 +149,91 @@ def test_the_least_raise_that_buys_more_is_the_least():
     assert (more.raise_by is None) == (not better)
     if better:
         assert more.raise_by == pytest.approx(min(better) - limits["usd"], rel=1e-4, abs=1e-4 * limits["usd"])
+
+
+def test_what_is_short_is_exactly_what_is_missing(invoke, path):
+    """The amounts that a refusal names suffice when they are typed in, and a little less does not."""
+    files = (path("rag"), path("agent"))
+    done = invoke("budget", *files, "--serve-all", "--usd-per-month", 1000, "--max-gpus", 3, "--format", "json")
+    assert done.code == 1
+    found = {e["path"]: e for e in done.data["errors"] if e["code"] == "limit-short"}
+    assert set(found) == {"--usd-per-month", "--max-gpus"}
+    for flag, error in found.items():
+        assert "short" in error["message"]
+        enough = float(error["hint"].split()[1])
+        assert invoke("budget", *files, "--serve-all", flag, enough).code == 0
+        assert invoke("budget", *files, "--serve-all", flag, enough * 0.999 - 1).code == 1
+
+
+def test_limits_that_are_short_only_together():
+    def service(name, *columns):
+        return Service(name, 1.0, 10.0, (EMPTY, *(Column(1.0, usd, gpus, (), 10.0) for usd, gpus in columns)))
+
+    services = [service("a", (10, 8), (20, 4)), service("b", (10, 8), (30, 4))]
+    limits = {"usd": 25.0, "gpus": 10.0}
+    assert choose(services, limits, serve_all=True) is None
+    found = {s.resource: s for s in shortages(services, limits)}
+    assert not any(s.alone for s in found.values())
+    assert found["usd"].least == pytest.approx(50)  # with at most 10 GPUs only the dear ones fit
+    assert found["gpus"].least == pytest.approx(16)
+    error = render.cannot_serve_all(services, limits)
+    assert error.exit_code == 1
+    assert "within the other limits" in str(error)
+
+
+def test_a_service_without_a_plan_is_named(invoke, path, tmp_path):
+    slow = tmp_path / "slow.yaml"
+    text = path("rag").read_text().replace("name: rag", "name: slow")
+    slow.write_text(re.sub(r"ttft_ms: *[0-9.]+", "ttft_ms: 1", text))
+    done = invoke("budget", slow, path("rag"), "--serve-all", "--usd-per-month", 1e9)
+    assert done.code == 1
+    assert "slow: no plan serves all of it" in done.err
+    text = invoke("budget", slow, path("rag"), "--usd-per-month", 1e9, "--format", "md").out
+    assert text.startswith("# 2 services")
+    assert "- slow: no plan serves all of it" in text
+
+
+@pytest.mark.parametrize("arguments", [
+    ("--usd-per-month", "nan"), ("--usd-per-month", "-5"), ("--max-gpus", "inf"), ("--usd-per-month", "2M"),
+    ("--weights", "rag=1,rag=2"), ("--weights", "rag=0"), ("--levels", ","), ("--load", "rag=-1"), ("--jobs", "0"),
+])  # fmt: skip
+def test_wrong_options(arguments, invoke, path):
+    assert invoke("budget", path("rag"), *arguments).code == 2
+
+
+def test_a_limit_on_a_tier_that_nobody_has_is_told(invoke, path, tmp_path):
+    bare = tmp_path / "bare.yaml"
+    bare.write_text(path("rag").read_text() + "\ntiers: [{name: dram}]\n")
+    assert "limits nothing" in invoke("budget", bare, "--max-nvme-gb", 5).err
+
+
+def test_processes_give_the_same_services(scenario):
+    wanted = [
+        Wanted(replace(scenario("rag"), {"workload.requests_per_second": rate}).model_dump_json(), f"rag-{rate}")
+        for rate in (10.0, 15.0)
+    ]
+    assert services_of(wanted, jobs=2) == services_of(wanted, jobs=1)
+    with pytest.raises(StoppedError):
+        services_of(wanted, stop=lambda: True)
+
+
+amounts = st.floats(0, 50, allow_subnormal=False).map(lambda x: round(x, 2))
+columns = st.builds(
+    lambda level, usd, gpus, dram: Column(level, usd, gpus, (("dram", dram),), 10 * level),
+    st.sampled_from([1.0, 0.5, 0.25]), amounts, amounts, amounts,
+)  # fmt: skip
+fleets = st.lists(
+    st.lists(columns, max_size=3).map(lambda found: Service("s", 1.0, 10.0, (EMPTY, *found))), min_size=1, max_size=4
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(fleets, amounts, amounts, amounts, st.sampled_from(["usd", "gpus", "dram"]))
+def test_optimal_and_monotone_on_any_fleet(services, usd, gpus, dram, resource):
+    limits = {"usd": usd, "gpus": gpus, "dram": dram}
+    found, true = choose(services, limits), exhaustive(services, limits)
+    assert found is not None  # serving nothing fits
+    assert found.value == pytest.approx(-true[0], rel=2e-6, abs=1e-6)
+    assert found.usd_per_hour == pytest.approx(true[1], rel=2e-6, abs=2e-4)
+    wider = choose(services, {**limits, resource: limits[resource] * 1.5 + 1})
+    assert wider.value >= found.value - 1e-6
