@@ -40,6 +40,7 @@ def invoke(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Outcome]:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # whoever runs the tests may have set it
 
     def call(*arguments: object) -> Outcome:
         code = run([str(a) for a in arguments])
