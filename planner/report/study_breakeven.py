@@ -71,6 +71,8 @@ def _head(found: BreakEvens) -> str:
 
 def _remarks(found: BreakEvens) -> list[str]:
     out = [f"{_name(row)}: {NO_PICTURE}" for row in found.rows if not row.pictured]
+    if not (found.rows or found.free or found.worthless):
+        out.append("the scenario lists no tier, so there is nothing to break even")
     if found.plan.decision.architecture == "colocated" and found.rows:
         out.append(
             "colocated instances decode too, so fewer prefill seconds free less than their share of a GPU: "
@@ -145,7 +147,7 @@ def _worth(usd_per_hour: float | None) -> str:
 def _sentences(row: BreakEven, found: BreakEvens) -> list[str]:
     """What the figures mean, the closed form's verdict first."""
     out = [f"{_name(row)}: the closed form {row.why}"]
-    moved = f"it moves by {percent(row.elasticity / 100, 1, signed=True)} per 0.01 of beta"
+    moved = f"it {_grows(row.elasticity / 100)} per 0.01 of beta"
     if row.trusted and row.capped:
         moved = f"capped at {_tb(row.ceiling_bytes)} TB, where the curve meets its ceiling; uncapped {moved}"
     if row.pictured:
@@ -164,6 +166,19 @@ def _sentences(row: BreakEven, found: BreakEvens) -> list[str]:
     if row.plan_bytes > 1.02 * row.optimum.size_bytes and own:
         out.append(f"the plan has more than the curve asks for: {', '.join(own)} decides its size")
     return out + _next_sentences(row.next_tb, row)
+
+
+def _grows(logarithm: float) -> str:
+    """A change by ``e^logarithm`` in words.
+
+    >>> _grows(0.121), _grows(2.0), _grows(300.0)
+    ('moves by +12.1 %', 'grows 7.39-fold', 'grows more than 1,000-fold')
+    """
+    if logarithm < math.log(2):
+        return f"moves by {percent(logarithm, 1, signed=True)}"
+    return (
+        f"grows {significant(math.exp(logarithm))}-fold" if logarithm < math.log(1e3) else "grows more than 1,000-fold"
+    )
 
 
 def _next_sentences(one: NextTB, row: BreakEven) -> list[str]:

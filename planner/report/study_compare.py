@@ -29,13 +29,19 @@ def to_table(found: Comparison) -> str:
     plans: list[str] = []
     if page_columns() < ROOMY:  # a plan has no room beside the figures
         words = titles.index("reuse") + 1
-        plans = [t for row in rows for t in paragraph(f"{row[0]}: {joined(reversed(row[words:]))}", hang=2)]
+        plans = [t for row in rows for t in paragraph(f"{row[0]}: {_in_words(row[words:])}", hang=2)]
         titles, rows = titles[:words], [row[:words] for row in rows]
     parts = [[*table(titles, rows, _right(titles), (0, *([len(titles) - 1] if not plans else []))), *plans]]
     if len(found.sides) == 2:
         parts += [_inputs(found.inputs), _why(found)]
     notes = [line for text in _notes(found) for line in paragraph(text, hang=2)]
     return titled(_title(found), *parts, notes)
+
+
+def _in_words(cells: Sequence[str]) -> str:
+    """The plan, and the verdict where there is one."""
+    *verdict, plan = cells
+    return joined([plan, *(f"verdict: {word}" for word in verdict if word != ABSENT)])
 
 
 def to_markdown(found: Comparison) -> str:
