@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from planner.report.reread import StoredSet
 
 MOST_PICTURE_BYTES = 2_000_000
+MOST_BESIDE = 4  # pictures that are shown without being named
 
 
 class ReportFormat(StrEnum):
@@ -41,7 +42,7 @@ def report(
     ] = "",
     picture: Annotated[
         list[Path] | None,
-        typer.Option(help="Show this SVG too (planner fit writes curve.svg).", metavar="SVG", show_default=False),
+        typer.Option(help="Show this picture too (planner fit). Default: the SVG files beside PLANS.", metavar="SVG"),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
 ) -> int:
@@ -60,7 +61,8 @@ def report(
     if str(target) != "-":
         check_writable(target)
     stored = [read_plan_set(path) for path in plans]
-    text = _rendered(stored, kind, _studies(with_), picture or [], session)
+    pictures = _beside(plans, kind) if picture is None else picture
+    text = _rendered(stored, kind, _studies(with_), pictures, session)
     if str(target) == "-":
         to_stdout(text)
     else:
@@ -81,6 +83,14 @@ def _default(plans: list[Path], kind: ReportFormat) -> Path:
 
 def _studies(with_: str) -> list[str]:
     return [name.strip() for name in with_.split(",") if name.strip()]
+
+
+def _beside(plans: list[Path], kind: ReportFormat) -> list[Path]:
+    """The pictures in a plan file's own folder."""
+    if len(plans) > 1 or kind is ReportFormat.md:
+        return []
+    found = sorted(plans[0].parent.glob("*.svg")) if plans[0].parent.is_dir() else []
+    return [path for path in found if path.is_file() and path.stat().st_size <= MOST_PICTURE_BYTES][:MOST_BESIDE]
 
 
 def _check(plans: list[Path], kind: ReportFormat, with_: str, pictures: list[Path]) -> None:

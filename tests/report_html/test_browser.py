@@ -138,6 +138,19 @@ def test_frontier_touches_the_plan(chromium: Browser, pages: Path) -> None:
     assert min(costs) / 730 == pytest.approx(data["plans"][0]["usd_per_hour"], rel=1e-3)
 
 
+def test_frontier_says_what_is_drawn(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(1280)
+    chromium.open(pages / "study.html")
+    drawn = {
+        t["name"]: {f"${y / 730:,.2f}/h, ${y:,.0f} a month" for y in t["y"]} for t in drawn_data(chromium, "frontier")
+    }
+    rows = chromium.run("[...document.querySelectorAll('#frontier tbody tr')].map(r => [...r.children].map(c => "
+                        "c.textContent))")  # fmt: skip
+    assert all(f"{hour}, {month} a month" in drawn[kind] for kind, _, hour, month, _ in rows)
+    for kind, cost, *_ in (text.split(" | ") for text in hovered(chromium, "frontier", ".points path", most=6)):
+        assert cost.split(" ms: ")[1] in drawn[kind]
+
+
 def test_tornado_starts_at_the_plan(chromium: Browser, pages: Path) -> None:
     chromium.emulate(1280)
     chromium.open(pages / "study.html")

@@ -115,6 +115,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     svg.write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
     assert run(["report", str(plans), "--picture", str(svg), "-o", str(tmp_path / "p.html")]) == 0
     assert "data:image/svg+xml;base64," in (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert run(["report", str(plans), "-o", str(tmp_path / "beside.html")]) == 0  # found beside the plan file
+    assert (tmp_path / "beside.html").read_bytes() == (tmp_path / "p.html").read_bytes()
     capsys.readouterr()
     for wrong, said in (
         (["--with", "tornados"], "there is"),

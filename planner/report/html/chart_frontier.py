@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from planner.study.marks import Mark
 
 COLOURS = ("s6", "s3", "s2", "s1")
+SAMPLES = 60  # of a line, besides its vertices
 
 
 def frontier_chart(found: Frontier) -> Chart:
-    """One stepped line per kind of design; a line ends where that kind becomes impossible."""
+    """One line per kind of design; a line ends where that kind becomes impossible."""
     cells = [cell for cell in found.cells if cell.vertices]
     colours = dict(zip((cell_name(cell) for cell in cells), COLOURS, strict=False))
     unit = found.axis.unit
@@ -51,20 +52,30 @@ def frontier_chart(found: Frontier) -> Chart:
 
 
 def _line(found: Frontier, cell: CellFrontier, colour: str) -> dict[str, object]:
-    first = cell.vertices[0]
-    xs = [first.asked, *(v.x for v in cell.vertices)]
-    costs = [first.usd_per_hour, *(v.usd_per_hour for v in cell.vertices)]
-    texts = [_hover(found, cell, v) for v in (first, *cell.vertices)]
+    """The cost along the axis: exact at every point, and at both sides of every jump; vertices are marked."""
+    ends = {vertex.x for vertex in cell.vertices}
+    points = [(x, vertex) for x in _places(found, cell) if (vertex := cell.at(found.axis, x)) is not None]
     return {
-        "type": "scatter", "mode": "lines+markers", "name": cell_name(cell), "x": xs,
-        "y": [cost * HOURS_PER_MONTH for cost in costs], "hoverinfo": "text", "hovertext": texts,
-        "line": {"color": f"@{colour}", "width": 2, "shape": "vh"}, "marker": {"color": f"@{colour}", "size": 5},
+        "type": "scatter", "mode": "lines+markers", "name": cell_name(cell), "x": [x for x, _ in points],
+        "y": [vertex.usd_per_hour * HOURS_PER_MONTH for _, vertex in points], "hoverinfo": "text",
+        "hovertext": [_hover(found, cell, x, vertex) for x, vertex in points],
+        "line": {"color": f"@{colour}", "width": 2},
+        "marker": {"color": f"@{colour}", "size": [5 if x in ends else 0 for x, _ in points], "opacity": 1},
     }  # fmt: skip
 
 
-def _hover(found: Frontier, cell: CellFrontier, vertex: Vertex) -> str:
+def _places(found: Frontier, cell: CellFrontier) -> list[float]:
+    """Where the line is told: evenly, today, and before and just beyond every vertex."""
+    low, high = sorted((found.easiest, found.hardest))
+    even = [low + (high - low) * n / SAMPLES for n in range(SAMPLES + 1)]
+    turns = [x for vertex in cell.vertices for x in (vertex.x, found.axis.beyond(vertex.x))]
+    today = [] if found.today is None else [found.today.x]
+    return sorted({x for x in (*even, *turns, *today) if low <= x <= high})
+
+
+def _hover(found: Frontier, cell: CellFrontier, x: float, vertex: Vertex) -> str:
     return (
-        f"{cell_name(cell)}<br><b>{significant(vertex.x, 4)} {found.axis.unit}: {usd(vertex.usd_per_hour)}/h</b>, "
+        f"{cell_name(cell)}<br><b>{significant(x, 4)} {found.axis.unit}: {usd(vertex.usd_per_hour)}/h</b>, "
         f"{per_month(vertex.usd_per_hour)} a month<br>{plot_text(shape(vertex.plan), 120)}"
     )
 
