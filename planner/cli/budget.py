@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -104,11 +105,12 @@ def _limits(
 
 def _names(loaded: list[Scenario]) -> list[str]:
     """Scenario names, numbered where they repeat."""
-    seen: dict[str, int] = {}
-    out = []
+    own = {scenario.name for scenario in loaded}
+    out: list[str] = []
     for scenario in loaded:
-        seen[scenario.name] = count = seen.get(scenario.name, 0) + 1
-        out.append(scenario.name if count == 1 else f"{scenario.name}-{count}")
+        numbered = (f"{scenario.name}-{n}" for n in itertools.count(2))
+        name = scenario.name if scenario.name not in out else next(n for n in numbered if n not in own and n not in out)
+        out.append(name)
     return out
 
 

@@ -51,11 +51,14 @@ def sweep(
     from planner.report import study_sweep as render
     from planner.scenario import load
     from planner.study.cache import Cache
+    from planner.study.parquet import require_parquet
     from planner.study.sets import parse_settings, points
     from planner.study.sweep import sweep as compute
 
     session = Session(quiet=quiet, verbose=verbose)
     check_output(output)
+    if _is_parquet(format_, output):
+        require_parquet()
     loaded = load(scenario)
     session.warn(loaded.warnings)
     variants = points(parse_settings(set_, loaded), sample, seed)
@@ -64,6 +67,10 @@ def sweep(
         found = compute(loaded, variants, cache=store, runner=_runner(jobs, dask), progress=progress, stop=stop)
     _deliver(session, found, format_, output)
     session.say(render.summary_line(found))
+    if store.lost:
+        session.say(
+            f"warning: {store.lost} solved points could not be kept below {cache}: the next run solves them again"
+        )
     if found.interrupted:
         from planner.report.write import to_stderr
 
@@ -76,7 +83,7 @@ def _deliver(session: Session, found: Sweep, format_: StudyFormat | None, output
     from planner.cli.study import StudyFormat, deliver, wanted_format
     from planner.report import study_sweep as render
 
-    parquet = output is not None and output.suffix.lower() == ".parquet" and format_ is None
+    parquet = _is_parquet(format_, output)
     form = wanted_format(format_, output)
     if output is not None and str(output) != "-" and found.interrupted and (parquet or form is StudyFormat.csv):
         output = output.with_name(f"{output.stem}.partial{output.suffix}")  # neither can say that rows are missing
@@ -91,6 +98,10 @@ def _deliver(session: Session, found: Sweep, format_: StudyFormat | None, output
         table=lambda: render.to_table(found), data=lambda: render.to_data(found), csv=lambda: render.to_csv(found),
         markdown=lambda: render.to_markdown(found),
     )  # fmt: skip
+
+
+def _is_parquet(format_: StudyFormat | None, output: Path | None) -> bool:
+    return format_ is None and output is not None and output.suffix.lower() == ".parquet"
 
 
 def _runner(jobs: int, dask: str | None) -> Runner | None:

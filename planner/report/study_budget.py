@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import Diagnostic, InfeasibleError
 from planner.report import study_markdown as markdown
 from planner.report.data import SCHEMA_VERSION
-from planner.report.format import ABSENT, number, percent, quantity, safe, significant, size, usd
+from planner.report.format import ABSENT, number, percent, safe, significant, size, usd
 from planner.report.grid import paragraph
 from planner.report.sections import pool
-from planner.report.study_common import HOURS_PER_MONTH, csv_text, plan_row, table, tiers_text, titled
+from planner.report.study_common import HOURS_PER_MONTH, counted, csv_text, plan_row, table, tiers_text, titled
 from planner.study.budget import Short, impossible, shortages
 
 if TYPE_CHECKING:
@@ -134,15 +134,6 @@ def _ratio(lost: float, freed: float) -> str:
     return significant(lost / freed) if freed > 0 else ABSENT
 
 
-def counted(amount: float, noun: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "service"), counted(3, "GPU")
-    ('1 service', '3 GPUs')
-    """
-    return f"{quantity(amount)} {noun}{'' if amount == 1 else 's'}"
-
-
 def certificate_line(found: Budget) -> str:
     """What was proven, for stderr."""
     columns = sum(len(s.columns) for s in found.services)
@@ -163,8 +154,8 @@ def cannot_serve_all(services: Sequence[Service], limits: Mapping[str, float]) -
     found = [_short(one, count) for one in shortages(services, limits)]
     cheapest = [min((c for c in s.columns if c.level >= 1.0), key=lambda c: c.usd_per_hour) for s in services]
     gpus, usd_per_hour = (sum(c.uses(r) for c in cheapest) for r in ("gpus", "usd"))
-    told = f"at least cost, {count} would take {_amount('usd', usd_per_hour)} and {_amount('gpus', gpus)}"
-    return InfeasibleError(*found, Diagnostic("least-cost", told))
+    told = f"not everything can be served within the limits; at least cost that takes {_amount('usd', usd_per_hour)}"
+    return InfeasibleError(Diagnostic("limits-short", f"{told} and {_amount('gpus', gpus)}"), *found)
 
 
 def _short(one: Short, count: str) -> Diagnostic:

@@ -9,12 +9,22 @@ from typing import Any
 
 from planner.plan import Evaluation
 from planner.report.csv_rows import _inert
-from planner.report.format import ABSENT, number, safe, size, usd_per_mtok
+from planner.report.format import ABSENT, number, quantity, safe, size, usd_per_mtok
 from planner.report.grid import Column, grid, paragraph
 from planner.report.sections import pool
 from planner.study.row import plan_row
 
-__all__ = ["HOURS_PER_MONTH", "PLAN_TITLES", "csv_text", "plan_cells", "plan_row", "table", "tiers_text", "titled"]
+__all__ = [
+    "HOURS_PER_MONTH",
+    "PLAN_TITLES",
+    "counted",
+    "csv_text",
+    "plan_cells",
+    "plan_row",
+    "table",
+    "tiers_text",
+    "titled",
+]
 HOURS_PER_MONTH = 730.0
 Data = dict[str, Any]
 
@@ -28,6 +38,15 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> 
     for row in rows:
         writer.writerow([_inert(row.get(name)) for name in names])
     return stream.getvalue()
+
+
+def counted(amount: float, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "service"), counted(3, "GPU")
+    ('1 service', '3 GPUs')
+    """
+    return f"{quantity(amount)} {noun}{'' if amount == 1 else 's'}"
 
 
 def titled(title: str, *parts: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from planner.report import study_markdown as markdown
 from planner.report.data import SCHEMA_VERSION
 from planner.report.format import ABSENT, number, safe, significant, size
-from planner.report.study_common import csv_text, table, titled
+from planner.report.study_common import counted, csv_text, table, titled
 
 if TYPE_CHECKING:
     from planner.study.sweep import Sweep
@@ -35,7 +35,7 @@ def to_markdown(found: Sweep) -> str:
 def _head(found: Sweep) -> str:
     name = safe(found.scenario_name, 60)
     if found.complete:
-        return f"{name} · {found.points} points"
+        return f"{name} · {counted(found.points, 'point')}"
     return f"{name} · interrupted: {len(found.rows)} of {found.points} rows"
 
 
@@ -83,7 +83,7 @@ def _outcome(row: Data) -> list[str]:
 def summary_line(found: Sweep) -> str:
     """What the run took, for stderr."""
     return (
-        f"{found.points} points: {found.cached} stored before, {found.solved} solved, "
+        f"{counted(found.points, 'point')}: {found.cached} stored before, {found.solved} solved, "
         f"{found.carried} carried over without solving ({found.seconds:.1f} s)"
     )
 

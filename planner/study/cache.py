@@ -6,6 +6,7 @@ gap and the planner's version. A file appears whole or not at all; one that cann
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -35,6 +36,7 @@ class Cache:
     def __init__(self, folder: Path | None) -> None:
         """Keep points below ``folder``."""
         self.folder = folder
+        self.lost = 0  # values that could not be stored
 
     def _path(self, key: str) -> Path:
         assert self.folder is not None
@@ -60,5 +62,7 @@ class Cache:
             target.parent.mkdir(parents=True, exist_ok=True)
             hidden.write_text(json.dumps({"key": key, "value": value}), "utf-8")
             os.replace(hidden, target)
-        except OSError:
-            hidden.unlink(missing_ok=True)  # a full disk costs the cache, not the answer
+        except OSError:  # a full disk costs the cache, not the answer
+            self.lost += 1
+            with contextlib.suppress(OSError):
+                hidden.unlink(missing_ok=True)

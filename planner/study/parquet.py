@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import os
 from collections.abc import Mapping, Sequence
@@ -11,17 +12,26 @@ from typing import Any
 from planner.errors import PlannerError
 
 
+def require_parquet() -> None:
+    """Find out before a long run that there is no pyarrow.
+
+    Raises:
+        PlannerError: It is not installed.
+    """
+    if importlib.util.find_spec("pyarrow") is None:
+        raise PlannerError("Parquet needs pyarrow: pip install 'kvtier-planner[sweep]'")
+
+
 def parquet_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """The rows as one Parquet file; a column that mixes kinds of values becomes text.
 
     Raises:
         PlannerError: pyarrow is not installed.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise PlannerError("Parquet needs pyarrow: pip install 'kvtier-planner[sweep]'") from None
+    require_parquet()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: _column([row.get(name) for row in rows]) for name in names}
     stream = io.BytesIO()

@@ -6,6 +6,7 @@ is relative to the scenario's own value. Tiers and classes may be named: ``tiers
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import json
 import math
@@ -106,7 +107,7 @@ def value_at(scenario: Scenario, key: str) -> Any:
         try:
             holder = holder[part] if isinstance(part, int) else getattr(holder, _field(holder, part))
         except (AttributeError, IndexError, TypeError):
-            raise _unknown(key, _near(key)) from None
+            raise _unknown(key, _near(key, holder)) from None
     return holder
 
 
@@ -116,12 +117,16 @@ def _field(holder: Any, part: str) -> str:
     return part
 
 
-def _near(key: str) -> str:
+def _near(key: str, holder: Any) -> str:
+    """Where the key's last part is at home, or keys like it beside where it was looked for."""
     from planner.scenario.introspect import homes
 
     last = str((parse_path(key) or ("",))[-1])
-    places = [*homes(last)]
-    return f"did you mean {' or '.join(places)}?" if places else "planner schema lists the keys"
+    beside = [*getattr(type(holder), "model_fields", {})]
+    places = [*homes(last)] or difflib.get_close_matches(last, beside, 2)
+    if places:
+        return f"did you mean {' or '.join(places)}?"
+    return f"there are {', '.join(beside)}" if beside else "planner schema lists the keys"
 
 
 def _unknown(key: str, hint: str) -> InputError:
@@ -152,6 +157,8 @@ def _value(text: str, part: str, today: Any, whole: bool) -> Any:
         return known[part]
     if isinstance(today, str):
         return part
+    if hasattr(type(today), "model_fields"):
+        raise _wrong(text, f"this is a section; set one of its keys: {', '.join(type(today).model_fields)}")
     factor = re.fullmatch(r"x([0-9.eE+-]+)", part)
     try:
         number = float(factor[1]) * float(today) if factor else float(part)
@@ -161,6 +168,8 @@ def _value(text: str, part: str, today: Any, whole: bool) -> Any:
         raise _wrong(text, f"{part!r} is no number") from None
     if not math.isfinite(number):
         raise _wrong(text, f"{part!r} is no finite number")
+    if whole and not factor and number != round(number):
+        raise _wrong(text, f"{part!r} is no whole number")
     return round(number) if whole else number
 
 
@@ -168,8 +177,10 @@ def _range(text: str, path: str, parts: list[str], today: Any, whole: bool) -> S
     if len(parts) not in (2, 3):
         raise _wrong(text, "a range is LOW:HIGH:STEP, or LOW:HIGH with --sample")
     low, high = (_value(text, part.strip(), today, False) for part in parts[:2])
-    if isinstance(low, str) or isinstance(high, str) or not low < high:
-        raise _wrong(text, "the low end must lie below the high end")
+    if isinstance(low, str) or isinstance(high, str):
+        raise _wrong(text, "the ends of a range are numbers")
+    if not low < high:
+        raise _wrong(text, f"the low end comes first and lies below the high end: {high:g} … {low:g}")
     if len(parts) == 2:
         return Setting(path, (), low, high)
     step = _value(text, parts[2].strip(), 1.0, False)

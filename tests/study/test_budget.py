@@ -237,3 +237,12 @@ def test_optimal_and_monotone_on_any_fleet(services, usd, gpus, dram, resource):
     assert found.usd_per_hour == pytest.approx(true[1], rel=2e-6, abs=2e-4)
     wider = choose(services, {**limits, resource: limits[resource] * 1.5 + 1})
     assert wider.value >= found.value - 1e-6
+
+
+def test_every_service_has_a_name_of_its_own(invoke, path, tmp_path):
+    text = path("rag").read_text()
+    for i, name in enumerate(("rag", "rag", "rag-2")):
+        (tmp_path / f"{i}.yaml").write_text(text.replace("name: rag", f"name: {name}"))
+    files = [tmp_path / f"{i}.yaml" for i in range(3)]
+    data = invoke("budget", *files, "--format", "json").data
+    assert [s["service"] for s in data["services"]] == ["rag", "rag-3", "rag-2"]

@@ -295,6 +295,16 @@ def test_values_that_are_not_allowed(scenario, invoke, path):
     assert "set twice" in twice.err
     assert invoke("sweep", path("rag"), "--set", "slo.ttft_ms=,", "--sample", 3).code == 2
     assert invoke("sweep", path("rag"), "--set", "slo.ttft_ms=1:1e9:1").code == 2
+    assert "ttft_ms" in invoke("sweep", path("rag"), "--set", "slo.ttft=1").err
+    assert "a section" in invoke("sweep", path("rag"), "--set", "slo=1").err
+    assert "whole number" in invoke("sweep", path("rag"), "--set", "deployment.max_gpus=8.5").err
+
+
+def test_a_cache_that_cannot_be_written_is_told(invoke, path, tmp_path):
+    (tmp_path / "file").touch()
+    done = invoke("sweep", path("rag"), "--set", "slo.ttft_ms=2000", "--cache", tmp_path / "file")
+    assert done.code == 0
+    assert "1 row will be solved again" in done.err
 
 
 def dies_once(item):
