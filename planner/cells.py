@@ -121,6 +121,7 @@ def solve_cell(
     use_model: bool = False,
     simplest: SimplestPlans | None = None,
     at_most: float = math.inf,
+    prove_below: float = math.inf,
 ) -> CellResult:
     """Solve one cell.
 
@@ -134,6 +135,7 @@ def solve_cell(
         use_model: build and solve the model even where the candidates' own bounds close the gap.
         simplest: judges the designs' simplest plans, where the caller wants to see them.
         at_most: cost above which no plan is of interest, and nothing is proven.
+        prove_below: cost that the cell's bound must undercut for its gap to be worth closing.
     """
     from planner.milp.solve import Proof, Prover, SolverOptions
 
@@ -149,7 +151,8 @@ def solve_cell(
     proof.bound = min(proof.bound, own, found.unexplored_usd, at_most)
     proof.interrupted = found.halted
     result = CellResult(found, proof)
-    if found.designs and not found.halted and (use_model or proof.gap > settings.gap):
+    worth = proof.gap > settings.gap and proof.bound < prove_below
+    if found.designs and not found.halted and (use_model or worth):
         options = SolverOptions(settings.gap, settings.presolve, settings.random_seed)
         scale = own if math.isfinite(own) else found.designs[0].usd_floor
         result.prover = Prover(found, scale, options, settings.stop)

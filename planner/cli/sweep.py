@@ -68,9 +68,9 @@ def sweep(
     _deliver(session, found, format_, output)
     session.say(render.summary_line(found))
     if store.lost:
-        session.say(
-            f"warning: {store.lost} solved points could not be kept below {cache}: the next run solves them again"
-        )
+        from planner.report.study_common import counted
+
+        session.say(f"warning: {cache} cannot be written: {counted(store.lost, 'row')} will be solved again")
     if found.interrupted:
         from planner.report.write import to_stderr
 

@@ -169,15 +169,17 @@ class _Structures(SimplestPlans):
 def _plans(
     system: System, architecture: Architecture, structures: int, settings: SolveSettings, known: Sequence[Column]
 ) -> list[Evaluation]:
-    """The architecture's proven optimum and the simplest plans of the next structures.
+    """The architecture's optimum, proven where it may be cheaper than what is ``known``, and other simplest plans.
 
-    Where as many columns are ``known`` as are kept, nothing dearer than the last of them is looked for.
+    Where as many columns are known as are kept, nothing dearer than the last of them is looked for.
     """
+    cheapest = known[0].usd_per_hour if known else math.inf
     at_most = known[-1].usd_per_hour if len(known) >= structures else math.inf
     seen = _Structures(system)
     cell = solve_cell(
-        system, architecture, True, settings, keep=structures, ranking_limit=0.0, simplest=seen, at_most=at_most
-    )
+        system, architecture, True, settings, keep=structures, ranking_limit=0.0, simplest=seen, at_most=at_most,
+        prove_below=cheapest,
+    )  # fmt: skip
     if cell.best is not None:
         seen.see(cell.best)
     return list(seen.plans.values())
