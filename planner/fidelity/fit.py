@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.fidelity.predict import Setup, predict, setup
 from planner.fidelity.rows import Row, read_rows
-from planner.scenario.catalog.corrections import FILE, LEVELS, MEASURED, NUMBERS, Correction, Spread
+from planner.scenario.catalog.corrections import FILE, LEVELS, MEASURED, NUMBERS, Correction, Spread, for_unmeasured
 
 Cell = tuple[str, str, str, str]  # engine, version, mode, kind
 Validated = tuple["Sample", float, float]  # with predicted over measured: TPOT, TTFT
@@ -30,6 +30,7 @@ START = {  # centre of the weak prior, in the order of NUMBERS
 WIDTH = np.array((0.5, 1.0, 0.35, 1.2, 1.2, 1.2, 1.2))  # of the prior, in logarithms
 WEIGHT = np.array((1 / 0.10, 1 / 0.18))  # of a TPOT and a TTFT residual
 DISAGG_FIRST_TOKEN_MS = 300.0
+RELATIVE = {"agg": (0.5, 0.2), "disagg": (0.5, 0.4)}  # share of the relative error in a TPOT and a TTFT residual
 HUBER = 1.5
 STEP = 0.05
 ROUNDS = 8
@@ -37,6 +38,7 @@ DECODE = (2, 3, 4)  # of NUMBERS
 IDENTITY = np.log((1.0, 1e-3, 1.0, 1e-3, 1e-2, 1e-3, 1e-3))
 FOLDS = 10
 TRUSTED = 0.20  # mean TPOT error on its own rows up to which plans use a correction
+SAME_BUILD = 0.25  # a table whose TPOT is off by more is not of the build that was measured
 
 
 @dataclass(frozen=True)
@@ -114,13 +116,19 @@ def ratios(found: Sequence[Sample], numbers: np.ndarray) -> np.ndarray:
     return np.array(lines)
 
 
+def uncorrected(found: Sequence[Sample]) -> np.ndarray:
+    """As ``ratios``, of the times as packaged."""
+    predicted = [(s, predict(s.made, None)) for s in found]
+    return np.array([(p.tpot_s / s.row.tpot_s, p.ttft_s / s.row.ttft_s) for s, p in predicted])
+
+
 def residuals(found: Sequence[Sample], numbers: np.ndarray) -> np.ndarray:
-    """Mean of relative and logarithmic error of predicted over measured, one line per row: TPOT, TTFT.
+    """Weighted mean of relative and logarithmic error of predicted over measured, one line per row: TPOT, TTFT.
 
     The relative error alone favours predictions below the measurement, the logarithm those above.
     """
-    ratio = ratios(found, numbers)
-    return np.asarray((ratio - 1 + np.log(ratio)) / 2)
+    ratio, share = ratios(found, numbers), np.array([RELATIVE[s.row.mode] for s in found])
+    return np.asarray(share * (ratio - 1) + (1 - share) * np.log(ratio))
 
 
 def fit_cell(
@@ -196,13 +204,31 @@ def cross_validated(
     return result
 
 
+def without_their_model(found: Sequence[Sample], entries: Sequence[Correction]) -> list[Validated]:
+    """Each row predicted as if its model had not been measured on its engine; rows that nothing else speaks for not."""
+    result: list[Validated] = []
+    for s in found:
+        others = [c for c in entries if s.made.model not in c.models]
+        rule = for_unmeasured(others, s.row.engine, s.row.mode, s.made.kind)
+        if rule is not None:
+            p = predict(s.made, rule)
+            result.append((s, p.tpot_s / s.row.tpot_s, p.ttft_s / s.row.ttft_s))
+    return result
+
+
+def of_tabled_builds(validated: Sequence[Validated], entries: Sequence[Correction]) -> list[Validated]:
+    """Without the rows of builds that the packaged tables are not of: a plan tells those apart."""
+    other = {(c.engine, c.version, c.mode, c.kind) for c in entries if not c.same_build}
+    return [v for v in validated if v[0].cell not in other]
+
+
 def harmed(validated: Sequence[Validated]) -> frozenset[Cell]:
     """Tables whose decode correction does not carry over to rows it has not seen: those keep their decode times."""
     found = set()
     for cell in {s.cell for s, _, _ in validated if s.made.kind == "table"}:
         own = [(s, t) for s, t, _ in validated if s.cell == cell]
         with_it = np.mean([abs(t - 1) for _, t in own])
-        without = np.mean([abs(predict(s.made, None).tpot_s / s.row.tpot_s - 1) for s, _ in own])
+        without = np.mean(np.abs(uncorrected([s for s, _ in own])[:, 0] - 1))
         if with_it > without:
             found.add(cell)
     return frozenset(found)
@@ -212,7 +238,8 @@ def spreads(validated: Sequence[Validated], seen: bool) -> list[Spread]:
     """Quantiles of measured over predicted of each engine and kind with 20 rows or more, and of all."""
     made = []
     keys = sorted({(s.row.engine, s.made.kind) for s, _, _ in validated})
-    for engine, kind in [*keys, *((e, "*") for e in sorted({k[0] for k in keys})), ("*", "*")]:
+    pooled = [*((e, "*") for e in sorted({k[0] for k in keys})), *(("*", k) for k in sorted({k[1] for k in keys}))]
+    for engine, kind in [*keys, *pooled, ("*", "*")]:
         own = [v for v in validated if engine in ("*", v[0].row.engine) and kind in ("*", v[0].made.kind)]
         if len(own) < 20:
             continue
@@ -223,11 +250,13 @@ def spreads(validated: Sequence[Validated], seen: bool) -> list[Spread]:
 
 
 def packaged_form(fitted: dict[Cell, np.ndarray], found: Sequence[Sample]) -> list[Correction]:
-    """The corrections as shipped: rounded, with their rows, and with the one that plans use marked."""
-    made, missed = [], {}
+    """The corrections as shipped: rounded, with their rows, and with those that plans use marked."""
+    made, usable = [], {}
     for cell, theta in sorted(fitted.items()):
         own = distinct([s for s in found if s.cell == cell])
         pools = [p for s in own for p in (s.made.prefill, s.made.decode) if p is not None]
+        plain = uncorrected(own)
+        tpot_ratio, ttft_ratio = np.median(1 / plain, axis=0)
         entry = replace(
             _correction(cell, theta),
             rows=len(own),
@@ -235,14 +264,18 @@ def packaged_form(fitted: dict[Cell, np.ndarray], found: Sequence[Sample]) -> li
             most_gpus=max(p.split.gpus for p in pools),
             most_tokens=max(s.row.isl + s.row.osl for s in own),
             most_sequences=max(s.row.concurrency // max(s.made.decode_workers, 1) for s in own),
+            tpot_ratio=round(float(tpot_ratio), 3),
+            ttft_ratio=round(float(ttft_ratio), 3),
+            same_build=bool(cell[3] != "table" or np.abs(plain[:, 0] - 1).mean() <= SAME_BUILD),
         )
         made.append(entry)
-        missed[entry] = float(np.abs(ratios(own, theta)[:, 0] - 1).mean())
-    best: dict[tuple[str, str, str], Correction] = {}
+        usable[entry] = entry.same_build and np.abs(ratios(own, theta)[:, 0] - 1).mean() <= TRUSTED
+    best: dict[tuple[object, ...], Correction] = {}
     for c in made:
-        key = (c.engine, c.mode, c.kind)
-        best[key] = max(best.get(key, c), c, key=lambda c: c.rows)
-    return [replace(c, planning=best[c.engine, c.mode, c.kind] is c and missed[c] <= TRUSTED) for c in made]
+        key = (c.engine, c.mode, c.kind, c.models)
+        if usable[c]:
+            best[key] = max(best.get(key, c), c, key=lambda c: c.rows)
+    return [replace(c, planning=best.get((c.engine, c.mode, c.kind, c.models)) is c) for c in made]
 
 
 def _correction(cell: Cell, theta: np.ndarray) -> Correction:
@@ -258,21 +291,24 @@ def main() -> None:
     fitted = fit_all(found, plain)
     validated = cross_validated(found, fitted, plain)
     unseen = cross_validated(samples(rows, whole_models=True), fitted, plain)
-    spread = [*spreads(validated, True), *spreads(unseen, False)]
+    entries = packaged_form(fitted, found)
+    unmeasured = without_their_model(found, entries)
     lists: dict[str, Sequence[Correction] | Sequence[Spread]] = {
-        "corrections": packaged_form(fitted, found),
-        "spreads": spread,
+        "corrections": entries,
+        "spreads": [*spreads(validated, True), *spreads(of_tabled_builds(unmeasured, entries), False)],
     }
     body = [' "source": "python -m planner.fidelity.fit, from measured/h200_sxm.csv"']
-    for name, entries in lists.items():
-        lines = ",\n  ".join(json.dumps(asdict(entry)) for entry in entries)
+    for name, items in lists.items():
+        lines = ",\n  ".join(json.dumps(asdict(item)) for item in items)
         body.append(f' "{name}": [\n  {lines}\n ]')
     body.append(f' "unseen": {json.dumps(_summary(unseen))}')
+    body.append(f' "unmeasured": {json.dumps(_summary(unmeasured))}')
     by_row = {s.row.id: [round(t, 4), round(f, 4)] for s, t, f in validated}
     body.append(f' "cross_validation": {json.dumps(by_row)}')
     FILE.write_text("{\n" + ",\n".join(body) + "\n}\n", encoding="utf-8")
     print("groups left out:", json.dumps(_summary(validated)))
     print("configurations left out with every shape:", json.dumps(_summary(unseen)))
+    print("models left out of an engine:", json.dumps(_summary(unmeasured)))
 
 
 def _summary(validated: Sequence[Validated]) -> dict[str, float]:

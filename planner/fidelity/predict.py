@@ -81,7 +81,7 @@ def predict(made: Setup, correction: Correction | None) -> Prediction:
 
 def packaged(made: Setup) -> Correction | None:
     """The packaged correction for a row, None where nothing like it was measured."""
-    return find(made.row.engine, made.row.version, made.row.mode, made.kind)
+    return find(made.row.engine, made.row.version, made.row.mode, made.kind, made.model)
 
 
 def _inferencex(row: Row) -> bool:

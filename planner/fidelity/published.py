@@ -60,7 +60,7 @@ class Setup:
     def timing(self) -> Timing:
         """With the correction that plans use; kernel times where nothing was measured."""
         made = self.made
-        found = find(self.engine, None, "agg", made.kind)
+        found = find(self.engine, None, "agg", made.kind, self.model)
         return made.timing if found is None else corrected(made.timing, found)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from planner.fidelity.backtest import Backtest, Errors, Group
 from planner.report.format import ABSENT, MINUS, safe
 from planner.report.grid import Column, grid, paragraph
-from planner.scenario.catalog.corrections import unseen
+from planner.scenario.catalog.corrections import summary
 
 WHY = {
     ("trtllm", "deepseek-v3", "disagg"): "rows with and without speculative decoding (TPOT apart by up to 2 times) are "
@@ -61,11 +61,14 @@ def _head(found: Backtest) -> list[str]:
         ["without correction", str(total.rows), *_pair(total.plain_tpot, total.plain_ttft), ""],
         [how, str(total.rows), *_pair(total.tpot, total.ttft), f"{_rank(total.tpot)} / {_rank(total.ttft)}"],
     ]
-    hidden = unseen() if found.cross_validated else {}
-    if hidden:
+    wider = (("unseen", "configuration never seen at any shape"), ("unmeasured", "model never seen on the engine"))
+    for name, what in wider if found.cross_validated else ():
+        hidden = summary(name)
+        if not hidden:
+            continue
         cells = (f"{hidden['tpot_mape_pct']:.1f} %", _signed(hidden["tpot_bias_pct"] / 100))
         more = (f"{hidden['ttft_mape_pct']:.1f} %", _signed(hidden["ttft_bias_pct"] / 100))
-        rows.append(["configuration never seen at any shape", f"{hidden['rows']:.0f}", *cells, *more, ""])
+        rows.append([what, f"{hidden['rows']:.0f}", *cells, *more, ""])
     return grid(columns, rows).lines
 
 

@@ -19,12 +19,19 @@ from planner.physics.correction import (
 )
 from planner.physics.roofline import packaged_fit, roofline_timing
 from planner.physics.timing import ROOFLINE, EngineConfig, Timing
-from planner.scenario.catalog.corrections import BACKENDS, Correction, Spread, find, spread
+from planner.scenario.catalog.corrections import BACKENDS, FRONT_END, Correction, Spread, find, other_builds, spread
 
 if TYPE_CHECKING:
     from planner.scenario.schema import Scenario
 
 NONE = "none"
+SWITCH = "`correction: none` leaves it out"
+KINDS = {
+    "table": "the timing table",
+    "mla": "an MLA roofline",
+    "moe": "an MoE roofline",
+    "dense": "a dense roofline",
+}
 
 
 def corrected_configs(scenario: Scenario, configs: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...]:
@@ -57,10 +64,10 @@ def _corrected(scenario: Scenario, config: EngineConfig, backend: str | None, co
             timing = roofline_timing(scenario, config.gpus, config.tp, config.ways, timing.source, timing.notes)
             kind = correction_kind(timing, scenario.model)
             notes.append("the roofline takes the table's place: SGLang's MLA decode is a fault of the data")
-        found = find(backend, None, "agg", kind)
+        found = find(backend, None, "agg", kind, scenario.model.name)
         notes += _notes(scenario, config, backend, kind, found)
-    made = CorrectedTiming(timing) if found is None else corrected(timing, found, _apart(backend, kind))
-    seen = found is not None and scenario.model.name in found.models
+    made = CorrectedTiming(timing) if found is None else corrected(timing, found, _apart(scenario, backend, kind))
+    seen = found is not None and found.kind != FRONT_END and not _far(scenario, config, found)
     ttft, tpot = (spread(backend or "*", kind, phase, seen) for phase in ("ttft", "tpot"))
     if confidence is not None and ttft and tpot:
         made = replace(made, margin_ttft=upper_ratio(ttft, confidence), margin_tpot=upper_ratio(tpot, confidence))
@@ -74,28 +81,22 @@ def _half(found: Spread | None) -> float | None:
     return None if found is None else half_width(found)
 
 
-def _apart(backend: str | None, kind: str) -> Correction | None:
+def _apart(scenario: Scenario, backend: str | None, kind: str) -> Correction | None:
     """Where the first token's latency of a disaggregated deployment was measured."""
-    found = find(backend or "", None, "disagg", kind)
-    return found if found is not None and found.mode == "disagg" else None
+    return find(backend or "", None, "disagg", kind, scenario.model.name)
 
 
 def _notes(scenario: Scenario, config: EngineConfig, backend: str, kind: str, found: Correction | None) -> list[str]:
     """What was measured, and how far this configuration is from it."""
-    what = {
-        "table": "the timing table",
-        "mla": "an MLA roofline",
-        "moe": "an MoE roofline",
-        "dense": "a dense roofline",
-    }
     if found is None:
-        return [f"not corrected: nothing was measured of {backend} against {what[kind]}"]
+        return [f"not corrected: nothing was measured of {backend} against {KINDS[kind]}"]
+    if found.kind == FRONT_END:
+        return _unmeasured_notes(scenario, backend, kind, found)
     version = f" {found.version}" if found.version else ""
     notes = [
         f"corrected by {found.rows} measurements of {backend}{version} ({', '.join(found.models)}): prefill "
         f"x {found.prefill_factor:.2f} with {found.prefill_fixed_ms:.0f} ms, decode x {found.decode_factor:.2f} with "
-        f"{found.decode_fixed_ms:.1f} ms, first token {found.first_token_ms:.0f} ms later; `correction: none` leaves "
-        "it out"
+        f"{found.decode_fixed_ms:.1f} ms, first token {_first_token(found)} later; {SWITCH}"
     ]
     far = _far(scenario, config, found)
     if far:
@@ -103,10 +104,36 @@ def _notes(scenario: Scenario, config: EngineConfig, backend: str, kind: str, fo
     return notes
 
 
+def _unmeasured_notes(scenario: Scenario, backend: str, kind: str, found: Correction) -> list[str]:
+    """Of a model without measurements of its own: what is left as it is, and what its rejected measurements said."""
+    model = scenario.model.name
+    notes = [
+        f"far from anything measured: {model} has no measurement on {backend} that plans use: {KINDS[kind]} as "
+        f"packaged, first token {_first_token(found)} later, as measured of {backend} with {len(found.models)} other "
+        f"models; {SWITCH}"
+    ]
+    for entry in other_builds(backend):
+        notes.append(
+            f"not used: {entry.rows} measurements of {', '.join(entry.models)} on {backend} "
+            f"{entry.version or 'of no stated version'}, TPOT {entry.tpot_ratio:.2f} and TTFT {entry.ttft_ratio:.2f} "
+            "times the packaged: not the same build"
+        )
+    return notes
+
+
+def _first_token(found: Correction) -> str:
+    return f"{found.first_token_ms:.0f} ms and {found.first_token_us_per_token:.1f} us a prompt token"
+
+
+def longest_tokens(scenario: Scenario) -> int:
+    """Prompt and output of the longest class, tokens."""
+    return max(k.prompt_tokens + k.output_tokens for k in scenario.workload.classes)
+
+
 def _far(scenario: Scenario, config: EngineConfig, found: Correction) -> list[str]:
     """How the plan leaves the rows behind the correction."""
     far = []
-    longest = max(k.prompt_tokens + k.output_tokens for k in scenario.workload.classes)
+    longest = longest_tokens(scenario)
     if scenario.hardware.name != "h200-sxm":
         far.append(f"{scenario.hardware.name}, measured h200-sxm")
     if scenario.model.name not in found.models:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from planner.physics.roofline import RooflineTiming
 from planner.physics.timing import Timing
-from planner.scenario.catalog.corrections import LEVELS, Correction, Spread
+from planner.scenario.catalog.corrections import FRONT_END, LEVELS, Correction, Spread
 from planner.scenario.schema import ModelSpec
 from planner.units import seconds
 
@@ -93,6 +93,8 @@ def corrected(timing: Timing, correction: Correction, apart: Correction | None =
         handover_fixed_s=seconds(handover.first_token_ms),
         handover_s_per_token=handover.first_token_us_per_token / 1e6,
     )
+    if correction.kind == FRONT_END:
+        return outside
     if isinstance(timing, RooflineTiming):
         reached = replace(
             timing,

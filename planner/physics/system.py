@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planner.physics import kv, latency, memory, queueing
+from planner.physics.corrected import longest_tokens
 from planner.physics.correction import first_token_s
 from planner.physics.inputs import GB, ClassLoad, Tier, classes_and_laws, normal_quantile, tier_of
 from planner.physics.reuse import Law
@@ -77,9 +78,12 @@ class System:
         self.classes, self.laws = classes_and_laws(scenario, self.kv_per_token)
         self.tiers = tuple(tier_of(spec) for spec in scenario.tiers)
         self._services: dict[tuple[str, int], Service] = {}
-        if like is not None and all(
-            getattr(scenario, part) is getattr(like.scenario, part) for part in ("model", "hardware", "engine")
-        ) and slo.confidence == like.scenario.slo.confidence:
+        if (
+            like is not None
+            and all(getattr(scenario, part) is getattr(like.scenario, part) for part in ("model", "hardware", "engine"))
+            and slo.confidence == like.scenario.slo.confidence
+            and longest_tokens(scenario) == longest_tokens(like.scenario)  # how far from the measured: notes, error
+        ):
             self.__dict__["configs"] = like.configs
             if self._same_service(like):
                 self._services = like._services

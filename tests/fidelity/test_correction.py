@@ -13,7 +13,7 @@ from planner.physics.system import System
 from planner.physics.timing import engine_configs
 from planner.report.derivation_time import path_steps
 from planner.scenario import Scenario, loads, replace
-from planner.scenario.catalog.corrections import LEVELS, Correction, corrections, find, spreads
+from planner.scenario.catalog.corrections import FRONT_END, LEVELS, Correction, corrections, find, spreads
 
 BASE = """
 model: {model}
@@ -92,7 +92,7 @@ def test_correction_is_visible_in_the_plan() -> None:
 def test_far_from_measurements_is_said() -> None:
     notes = " ".join(solve_scenario(scenario("qwen3-30b-a3b-fp8"), with_verdict=False).plans[0].evaluation.notes)
     assert "far from anything measured" in notes
-    assert "qwen3-30b-a3b-fp8 was not measured" in notes
+    assert "qwen3-30b-a3b-fp8 has no measurement on vllm that plans use" in notes
 
 
 def test_confidence_plans_with_the_upper_end() -> None:
@@ -142,12 +142,47 @@ def test_spreads_are_ordered_and_confidence_follows_them() -> None:
         assert half_width(s) >= 0
 
 
-def test_lookup_falls_back_to_what_plans_use() -> None:
-    exact = find("vllm", "0.18.0", "agg", "table")
+def test_lookup_takes_the_models_own_measurements() -> None:
+    exact = find("vllm", "0.18.0", "agg", "table", "gpt-oss-120b")
     assert exact is not None
     assert exact.version == "0.18.0"
-    assert find("vllm", "99", "agg", "table") == find("vllm", None, "agg", "table")
-    assert find("nobody", None, "agg", "table") is None
+    assert find("vllm", "99", "agg", "table", "gpt-oss-120b") == find("vllm", None, "agg", "table", "gpt-oss-120b")
+    assert find("nobody", None, "agg", "table", "gpt-oss-120b") is None
+
+
+def test_of_an_unmeasured_model_only_the_front_end_carries_over() -> None:
+    found = find("vllm", None, "agg", "table", "qwen3-30b-a3b-fp8")
+    assert found is not None
+    assert found.kind == FRONT_END
+    measured = [c.first_token_ms for c in corrections() if (c.engine, c.mode, c.planning) == ("vllm", "agg", True)]
+    assert min(measured) < found.first_token_ms < max(measured)
+    plain, front = (
+        engine_configs(scenario("qwen3-30b-a3b-fp8", more=f", correction: {c}"))[0].timing for c in ("none", "default")
+    )
+    assert front.decode_s(32, 3000) == pytest.approx(plain.decode_s(32, 3000), rel=1e-12)
+    assert front.prefill_s(3000, 100) == pytest.approx(plain.prefill_s(3000, 100), rel=1e-12)
+    assert isinstance(front, CorrectedTiming)
+    assert front.first_token_s(3000) == pytest.approx(
+        (found.first_token_ms + 3 * found.first_token_us_per_token) / 1e3, rel=1e-9
+    )
+
+
+def test_measurements_of_another_build_are_told_and_not_used() -> None:
+    entry = next(c for c in corrections() if c.version == "0.12.0" and "qwen3-235b-a22b-fp8" in c.models)
+    assert not entry.planning
+    assert entry.tpot_ratio > 1.25
+    notes = " ".join(engine_configs(scenario("qwen3-235b-a22b-fp8"))[0].timing.notes)
+    assert f"not used: {entry.rows} measurements of qwen3-235b-a22b-fp8 on vllm 0.12.0" in notes
+
+
+def test_the_band_is_wider_far_from_the_measurements() -> None:
+    near, far = scenario("minimax-m2", "roofline"), replace(
+        scenario("minimax-m2", "roofline"), {"workload.classes[0].prompt_tokens": 120_000}
+    )  # fmt: skip
+    bands = [engine_configs(s)[0].timing for s in (near, far)]
+    assert all(isinstance(b, CorrectedTiming) for b in bands)
+    assert bands[1].half_tpot > bands[0].half_tpot  # type: ignore[union-attr]
+    assert bands[1].half_ttft > bands[0].half_ttft  # type: ignore[union-attr]
 
 
 def test_evaluation_of_a_corrected_plan_is_its_own() -> None:
@@ -156,3 +191,10 @@ def test_evaluation_of_a_corrected_plan_is_its_own() -> None:
     again = evaluate(System(corrected_scenario), plan.decision)
     assert again.feasible
     assert again.tpot_s == pytest.approx(plan.tpot_s)
+
+
+def test_re_solve_with_longer_prompts_does_not_keep_the_band() -> None:
+    near = System(scenario("minimax-m2", "roofline"))
+    assert near.configs
+    far = System(replace(near.scenario, {"workload.classes[0].prompt_tokens": 120_000}), like=near)
+    assert far.configs[0].timing != near.configs[0].timing

@@ -17,7 +17,7 @@ workload:
     at_gb: 2000
     ceiling: 0.80
 slo: {ttft_ms: 1500, tpot_ms: 60, percentile: 0.95}
-engine: {timing: vllm-0.31, batches: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]}
+engine: {timing: vllm-0.31, correction: none, batches: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]}
 deployment:
   architectures: [colocated, disaggregated]
   max_gpus: 512

@@ -162,7 +162,8 @@ def test_every_roofline_says_what_it_was_fitted_to_or_that_it_was_not() -> None:
     fit = roofline_fit("trtllm-1.3", "fp8")
     names = ("mfu", "mbu", "prefill_overhead_ms", "step_overhead_ms")
     numbers = ", ".join(f"{name}: {getattr(fit, name)}" for name in names)
-    (config,) = engine_configs(scenario(f"{{timing: roofline, configs: [{{gpus: 4}}], roofline: {{{numbers}}}}}"))
+    asked = f"{{timing: roofline, correction: none, configs: [{{gpus: 4}}], roofline: {{{numbers}}}}}"
+    (config,) = engine_configs(scenario(asked))
     (note,) = config.timing.notes
     assert note == (
         "roofline; fitted to TensorRT-LLM 1.3 tables on H200 SXM (fp8 models): median error "

@@ -62,17 +62,23 @@ def test_is_proven(name: str) -> None:
     assert found.certificate.relative_gap <= 1e-4
 
 
-def test_agent_tiers_replace_gpus_and_separation_does_not_pay() -> None:
+def test_agent_both_levers_free_the_same_gpus() -> None:
     plan, without = best("agent"), cell("agent", "colocated", tiered=False)
-    assert plan.decision.architecture == "colocated"
+    assert plan.decision.architecture == "disaggregated"
     assert plan.effective_hit_rate > 0.9
-    assert without.decision.prefill_instances == 1.5 * plan.decision.prefill_instances
+    tiers, apart = cell("agent", "colocated", tiered=True), cell("agent", "disaggregated", tiered=False)
+    assert [gpus(e) for e in (without, tiers, apart, plan)] == [104, 72, 72, 56]
+    assert interaction("agent") < 0
+    assert 4 * (without.decision.batch or 0) <= (plan.decision.decode_batch or 0)
     nvme = next(line for line in plan.costs if line.item == "nvme")
     hits_alone = best("agent", ("tiers[1].dwpd", None)).decision.capacity_bytes[1][0] / 1e9
-    assert hits_alone == pytest.approx(9_000, rel=0.05)
-    assert nvme.quantity == pytest.approx(11.3 * hits_alone, rel=0.05)  # endurance asks for more than hits do
+    assert hits_alone == pytest.approx(22_400, rel=0.05)
+    assert nvme.quantity == pytest.approx(4.6 * hits_alone, rel=0.05)  # endurance asks for more than hits do
     assert nvme.usd_per_hour < 2.0
-    assert cell("agent", "disaggregated", tiered=False).usd_per_hour > without.usd_per_hour
+
+
+def gpus(plan: Evaluation) -> int:
+    return round(sum(line.quantity for line in plan.costs if line.item.endswith("GPUs")))
 
 
 def test_chat_buys_dram_because_nvme_would_wear_out() -> None:

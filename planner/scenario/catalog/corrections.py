@@ -7,15 +7,18 @@ and licence of both: ``measured/README.md``. Only the standard library is needed
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 FOLDER = Path(__file__).parent
 FILE = FOLDER / "timing" / "correction.json"
 MEASURED = FOLDER / "measured" / "h200_sxm.csv"
 
+FRONT_END = "front end"
 NUMBERS = (
     "prefill_factor", "prefill_fixed_ms", "decode_factor", "decode_fixed_ms", "decode_us_per_sequence",
     "first_token_ms", "first_token_us_per_token",
@@ -26,10 +29,10 @@ NUMBERS = (
 class Correction:
     """What turns composed kernel times into those of a running engine. Times in the units of their names.
 
-    ``kind`` says what is corrected. ``table``: factors on the measured times, fixed times added. ``moe``, ``mla`` and
-    ``dense``: rooflines of such models; the factors divide the compute and the bandwidth that are reached, the fixed
-    times take the place of the roofline's overheads. ``first_token`` is latency outside the GPU: it delays the first
-    token and occupies nothing.
+    ``kind`` says what is corrected. ``front end``: nothing but the first token's latency. ``table``: factors on the
+    measured times, fixed times added. ``moe``, ``mla`` and ``dense``: rooflines of such models; the factors divide the
+    compute and the bandwidth that are reached, the fixed times take the place of the roofline's overheads.
+    ``first_token`` is latency outside the GPU: it delays the first token and occupies nothing.
     """
 
     engine: str  # backend: vllm, sglang, trtllm
@@ -48,7 +51,10 @@ class Correction:
     most_gpus: int = 0  # of an instance, over the rows
     most_tokens: int = 0  # prompt and output together
     most_sequences: int = 0  # in flight on an instance
-    planning: bool = False  # the version that plans use: the one with the most rows, where it meets them
+    tpot_ratio: float = 1.0  # median of measured over uncorrected
+    ttft_ratio: float = 1.0
+    same_build: bool = True  # False: the uncorrected table is off by too much to be of the build that was measured
+    planning: bool = False  # the version that plans use: the model's with the most rows, where it meets them
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class Spread:
     phase: str  # ttft or tpot
     rows: int
     ratios: tuple[float, ...]  # at LEVELS
-    seen: bool = True  # other shapes of the same configuration were in the fit
+    seen: bool = True  # the model was measured with the engine; False: its rows took no part at all
 
 
 BACKENDS = {"vllm-0.31": "vllm", "sglang-0.5.14": "sglang", "trtllm-1.3": "trtllm"}  # packaged timing -> backend
@@ -84,25 +90,74 @@ def spreads() -> tuple[Spread, ...]:
     return tuple(Spread(**{**entry, "ratios": tuple(entry["ratios"])}) for entry in _document().get("spreads", ()))
 
 
-def find(engine: str, version: str | None, mode: str, kind: str) -> Correction | None:
-    """The correction of a measured version, else the one that plans use, else the other mode's; None if unmeasured.
+def find(engine: str, version: str | None, mode: str, kind: str, model: str) -> Correction | None:
+    """The correction for a model on an engine: its own if it was measured there, else what carries over to it.
 
-    ``version`` None asks for planning's.
+    Its own is that of the measured ``version`` (None: planning's), else the one that plans use, else the other mode's.
+    Of a model that was not measured, a dense roofline takes the engine's other dense models'; the times of any other
+    kind stay as they are, but for the engine's ``front_end``.
     """
-    known = [c for c in corrections() if c.engine == engine and c.kind == kind]
+    own = [c for c in corrections() if c.engine == engine and c.kind == kind and model in c.models]
     for wanted in (
-        [c for c in known if c.version == version and c.mode == mode],
-        [c for c in known if c.planning and c.mode == mode],
-        [c for c in known if c.planning],
+        [c for c in own if c.version == version and c.mode == mode],
+        [c for c in own if c.planning and c.mode == mode],
+        [c for c in own if c.planning],
     ):
         if wanted:
             return wanted[0]
-    return None
+    return for_unmeasured(corrections(), engine, mode, kind)
+
+
+def for_unmeasured(known: Iterable[Correction], engine: str, mode: str, kind: str) -> Correction | None:
+    """What ``known`` corrections of other models say about one that was not measured; None if nothing."""
+    used = [c for c in known if c.engine == engine and c.planning]
+    if kind == "dense":
+        return next((c for c in used if c.kind == kind and c.mode == mode), None)
+    return front_end(used, mode) or front_end(used, "agg")
+
+
+def front_end(known: Iterable[Correction], mode: str) -> Correction | None:
+    """The first token's latency outside the GPU: the median over an engine's corrections of one mode.
+
+    Tokeniser, scheduler and HTTP are the engine's, whatever the model; factors on kernel times are the model's, and
+    do not carry over (of models left out, they made TPOT worse).
+    """
+    used = [c for c in known if c.mode == mode]
+    if not used:
+        return None
+    return replace(
+        used[0],
+        version="",
+        kind=FRONT_END,
+        prefill_factor=1.0,
+        prefill_fixed_ms=0.0,
+        decode_factor=1.0,
+        decode_fixed_ms=0.0,
+        decode_us_per_sequence=0.0,
+        tpot_ratio=1.0,
+        ttft_ratio=1.0,
+        first_token_ms=median(c.first_token_ms for c in used),
+        first_token_us_per_token=median(c.first_token_us_per_token for c in used),
+        rows=sum(c.rows for c in used),
+        models=tuple(sorted({m for c in used for m in c.models})),
+        most_gpus=max(c.most_gpus for c in used),
+        most_tokens=max(c.most_tokens for c in used),
+        most_sequences=max(c.most_sequences for c in used),
+    )
+
+
+def other_builds(engine: str) -> tuple[Correction, ...]:
+    """Measurements of an engine that no plan uses, as they are too far from its table to be of the same build."""
+    return tuple(c for c in corrections() if c.engine == engine and not c.same_build)
 
 
 def spread(engine: str, kind: str, phase: str, seen: bool = True) -> Spread | None:
-    """Residuals of an engine and kind, of all engines where too few rows say; ``seen``: the model was measured."""
-    for e, k in ((engine, kind), (engine, "*"), ("*", "*")):
+    """Residuals of an engine and kind, of all where too few rows say; ``seen``: the model was measured.
+
+    Of models that were not measured, all engines speak together: none has enough of them alone.
+    """
+    pairs = ((engine, kind), (engine, "*"), ("*", "*")) if seen else (("*", kind), ("*", "*"))
+    for e, k in pairs:
         for found in spreads():
             if (found.engine, found.kind, found.phase, found.seen) == (e, k, phase, seen):
                 return found
@@ -116,9 +171,9 @@ def cross_validation() -> dict[str, tuple[float, float]]:
 
 
 @cache
-def unseen() -> dict[str, float]:
-    """Errors in percent where the whole configuration, with every shape, took no part in the fit."""
-    return dict(_document().get("unseen", {}))
+def summary(name: str) -> dict[str, float]:
+    """Errors in percent where more was left out: ``unseen`` configurations, or ``unmeasured`` models."""
+    return dict(_document().get(name, {}))
 
 
 @cache
