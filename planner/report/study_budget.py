@@ -108,6 +108,9 @@ def _more(found: Budget) -> list[str]:
                 f"({', '.join(more.raise_changes)})"
             )
         lines.append(text)
+    if found.untold:
+        names = ", ".join({"usd": "money", "gpus": "GPUs"}.get(r, safe(r, 24)) for r in found.untold)
+        lines.append(f"What a little more would buy was not found in time: {names}")
     return lines
 
 
@@ -204,6 +207,7 @@ def to_data(found: Budget) -> Data:
              "raise_changes": list(m.raise_changes), "step": m.step, "value": m.value, "usd_per_hour": m.usd_per_hour,
              "changes": list(m.changes)} for m in found.more
         ],
+        "more_not_found": list(found.untold),
         "cuts": [
             {"service": c.service, "level_from": c.level_from, "level_to": c.level_to, "value_lost": c.value_lost,
              "freed": c.freed, "resource": found.tightened, "unit": _unit(found.tightened), "below": c.limit}

@@ -58,6 +58,7 @@ class Budget:
     seconds: float
     solve_seconds: float
     interrupted: bool = False
+    untold: tuple[str, ...] = ()  # limits for which what more would buy was not found in time
 
 
 def budget(
@@ -79,20 +80,22 @@ def budget(
     full = choose(services, {}, serve_all=True)
     until = time.perf_counter() + NEIGHBOURHOOD_S
     tightened = next(iter(limits), "usd")
-    stopped = stop is not None and stop()
-    beside = not serve_all and not stopped
+    beside = not serve_all and not (stop is not None and stop())
+    more = tuple(_all_more(services, limits, choice, gap, until, stop)) if beside else ()
+    cut = _cuts(services, limits, choice, tightened, gap, cuts, until, stop) if beside else ()
     return Budget(
         tuple(services),
         tuple(limits.items()),
         choice,
         full.usd_per_hour if full else None,
         sum(s.weight * s.mtok_per_hour for s in services),
-        tuple(_all_more(services, limits, choice, gap, until, stop)) if beside else (),
+        more,
         tightened,
-        _cuts(services, limits, choice, tightened, gap, cuts, until, stop) if beside else (),
+        cut,
         time.perf_counter() - started,
         solve_seconds,
-        stopped,
+        stop is not None and stop(),
+        tuple(r for r in limits if not serve_all and all(m.resource != r for m in more)),
     )
 
 
@@ -102,17 +105,26 @@ def _all_more(
     for resource in limits:
         if time.perf_counter() < until and not (stop is not None and stop()):
             with contextlib.suppress(GaveUpError):
-                yield _more(services, limits, now, resource, gap, until)
+                yield _more(services, limits, now, resource, gap, until, stop)
 
 
 def _more(
-    services: Sequence[Service], limits: Mapping[str, float], now: Choice, resource: str, gap: float, until: float
+    services: Sequence[Service],
+    limits: Mapping[str, float],
+    now: Choice,
+    resource: str,
+    gap: float,
+    until: float,
+    stop: Stop | None,
 ) -> More:
     step = STEPS.get(resource, TIER_STEP_GB)
     wider = {**limits, resource: limits[resource] + step}
-    then = choose(services, wider, gap=gap, time_limit_s=until - time.perf_counter(), least_cost=False) or now
+    left = until - time.perf_counter()
+    then = choose(services, wider, gap=gap, time_limit_s=left, stop=stop, least_cost=False) or now
+    if then.relative_gap > gap:
+        raise GaveUpError("budget: what more would buy was not found in time")
     changes = _moves(services, now.columns, then.columns)
-    higher = least_for_more(services, limits, resource, now.value, until)
+    higher = least_for_more(services, limits, resource, now.value, until, stop)
     by = None if higher is None else max(0.0, sum(c.uses(resource) for c in higher) - limits[resource])
     gained = 0.0 if higher is None else sum(c.value for c in higher) - now.value
     raised = () if higher is None else _moves(services, now.columns, higher)
@@ -148,10 +160,10 @@ def _cuts(
             break
         limit = used * (1 - 1e-6)
         try:
-            then = choose(services, {**limits, resource: limit}, gap=gap, time_limit_s=left)
+            then = choose(services, {**limits, resource: limit}, gap=gap, time_limit_s=left, stop=stop)
         except GaveUpError:
             break
-        if then is None:
+        if then is None or then.relative_gap > gap:
             break
         for service, a, b in zip(services, now.columns, then.columns, strict=True):
             if b.level < a.level:

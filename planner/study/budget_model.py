@@ -139,7 +139,12 @@ def _cheapest(
 
 
 def least_for_more(
-    services: Sequence[Service], limits: Mapping[str, float], resource: str, value: float, deadline: float
+    services: Sequence[Service],
+    limits: Mapping[str, float],
+    resource: str,
+    value: float,
+    deadline: float,
+    stop: Stop | None = None,
 ) -> tuple[Column, ...] | None:
     """The columns that take least of ``resource`` among those worth more than ``value``; None where none are."""
     others = {r: limit for r, limit in limits.items() if r != resource}
@@ -150,7 +155,7 @@ def least_for_more(
         return None
     model = _model(pool, others)
     _require_value(model, pool, target / most)
-    return _least(model, pool, resource, deadline)
+    return _least(model, pool, resource, deadline, stop)
 
 
 def least_for_all(
@@ -162,11 +167,15 @@ def least_for_all(
     return _least(_model(pool, others), pool, resource, deadline) if all(pool) else None
 
 
-def _least(model: Any, pool: Pool, resource: str, deadline: float) -> tuple[Column, ...] | None:
+def _least(
+    model: Any, pool: Pool, resource: str, deadline: float, stop: Stop | None = None
+) -> tuple[Column, ...] | None:
     """The least of a resource; of equals, by a hair, the cheaper."""
     amount, usd = (max(sum(max(c.uses(r) for c in row) for row in pool), 1e-9) for r in (resource, "usd"))
     costs = [[100 * c.uses(resource) / amount + 1e-6 * c.usd_per_hour / usd for c in row] for row in pool]
-    found = _solve(model, costs, GAP, deadline)
+    found = _solve(model, costs, GAP, deadline, stop)
+    if found.stopped:
+        raise GaveUpError("budget: the least was not found in time")
     return None if found.infeasible else _picked(model, pool, found)
 
 

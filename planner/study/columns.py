@@ -139,6 +139,8 @@ def service_of(
     architectures: Sequence[Architecture] = scenario.deployment.architectures
     columns = [EMPTY]
     for level in sorted(set(levels), reverse=True):
+        if stop():
+            break
         rate = full.rate * level
         system = System(replace(scenario, {"workload.requests_per_second": rate}), like=full) if level != 1 else full
         found: list[Column] = []

@@ -60,7 +60,7 @@ def spread(
                     yield worker.item, answer
                     continue
                 if kind == "failed":
-                    raise answer
+                    raise answer[0](*answer[1])
                 if kind == "died":
                     workers.remove(worker)
                     _once_more(worker.item, waiting, died)
@@ -144,12 +144,12 @@ def _answers(function: Callable[[Any], Iterable[Any]], item: Any) -> Iterator[tu
         for answer in function(item):
             yield "answer", answer
     except Exception as error:
-        yield "failed", _told(error)
+        told = _told(error)
+        yield "failed", (type(told), told.diagnostics)
     yield "done", None
 
 
-def _told(error: Exception) -> Exception:
-    """The error as it can travel."""
+def _told(error: Exception) -> PlannerError:
     if isinstance(error, PlannerError):
         return error
     return PlannerError(f"a process failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")

@@ -246,3 +246,24 @@ def test_every_service_has_a_name_of_its_own(invoke, path, tmp_path):
     files = [tmp_path / f"{i}.yaml" for i in range(3)]
     data = invoke("budget", *files, "--format", "json").data
     assert [s["service"] for s in data["services"]] == ["rag", "rag-3", "rag-2"]
+
+
+def test_a_choice_that_is_interrupted_keeps_what_it_has():
+    services = random_services(100, 20, 3)
+    full = sum(max(c.usd_per_hour for c in s.columns) for s in services)
+    limits = {"usd": 0.4 * full, "gpus": 0.18 * full, "dram": 1.2e5, "nvme": 1e6}
+    started = time.perf_counter()
+
+    def stop():
+        return time.perf_counter() > started + 0.6
+
+    try:
+        found = budget(services, limits, stop=stop)
+    except StoppedError:
+        found = None  # there was no choice yet
+    assert time.perf_counter() - started < 5  # half a second more on a quiet machine
+    if found is not None:
+        assert found.interrupted
+        assert all(found.choice.uses(r) <= x * (1 + 1e-6) for r, x in limits.items())
+        assert found.choice.value <= found.choice.bound
+        assert "interrupted" in render.to_table(found).splitlines()[0]

@@ -323,8 +323,9 @@ def test_a_process_that_dies_loses_nothing(tmp_path):
 
 
 def test_an_error_in_a_process_is_told():
-    with pytest.raises(PlannerError, match="FileNotFoundError"):
+    with pytest.raises(PlannerError, match="FileNotFoundError") as caught:
         list(spread(fails, ["fails"], 2))
+    assert str(caught.value).count("error:") == 1
 
 
 def fails(item):
