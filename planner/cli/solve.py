@@ -144,9 +144,11 @@ def rendered(found: PlanSet, format_: Format | None, output: Path | None, plan_f
 
         return to_markdown(found, StoredSet(found, loaded, loaded.text))
     from planner.cli.session import colour_wanted
-    from planner.report.table import to_table
+    from planner.report.grid import PAGE_COLUMNS, page_of, terminal_columns
+    from planner.report.table import NARROWEST, to_table
 
-    return to_table(found, colour=not to_file and colour_wanted(sys.stdout))
+    with page_of(PAGE_COLUMNS if to_file else max(NARROWEST, terminal_columns())):
+        return to_table(found, colour=not to_file and colour_wanted(sys.stdout))
 
 
 def _implied(output: Path | None) -> Format:

@@ -17,7 +17,7 @@ from planner.report.format import (
     unit_price,
     usd_per_mtok,
 )
-from planner.report.grid import INDENT, Column, grid, paragraph
+from planner.report.grid import INDENT, Column, grid, page_columns, paragraph
 
 BAR_COLUMNS = 16
 _GLYPHS = "░▒▓█"  # queue, fetch, prefill, transfer
@@ -25,6 +25,7 @@ _SHOWN_PATHS = 12
 _NAME = 24  # columns that a user's name may take in a table
 _SHORT_NAME = 16
 _DEFAULTS_SHOWN = 6
+_NARROWEST_WITH_BARS = 94  # columns of a page
 
 
 def costs(found: Evaluation, defaults: Sequence[tuple[str, str]] = ()) -> list[str]:
@@ -63,11 +64,18 @@ def ttft(found: Evaluation) -> list[str]:
         return []
     shown = [path for path in found.paths if path in shown]  # the evaluation's order reads by class
     titles = ["class", "path", "share", "queue", "fetch", "prefill", "transfer", "total", "slack"]
-    legend = f"{_GLYPHS[0]} queue {_GLYPHS[1]} fetch {_GLYPHS[2]} prefill {_GLYPHS[3]} transfer · slack"
+    legend = f"{_GLYPHS[0]} queue {_GLYPHS[1]} fetch {_GLYPHS[2]} prefill {_GLYPHS[3]} transfer"
+    if found.ttft_error is not None:
+        legend += " with front end"  # of a corrected plan: latency outside the GPU
+    legend += " · slack"
     columns = [Column(t, "left" if n < 2 else "right", wrap=n < 2) for n, t in enumerate(titles)]
     rows = [_path_cells(path) for path in shown]
     limit_s = shown[0].total_s + shown[0].slack_s
-    laid = grid([*columns, Column("of the limit")], rows)
+    if page_columns() < _NARROWEST_WITH_BARS:
+        rows, legend = [row[:-1] for row in rows], "of a path in use"
+    else:
+        columns.append(Column("of the limit"))
+    laid = grid(columns, rows)
     hidden = len(used) - len(shown)
     more = [f"  {hidden} more paths with more slack are in the plan file"] if hidden else []
     return [f"  ms; the limit is {ms(limit_s)}; {legend}", *laid.lines, *more]
@@ -106,7 +114,7 @@ def pools(found: Evaluation) -> list[str]:
     """What each pool runs and how busy it is, and which promises hold the plan where it is."""
     named = [("prefill" if found.decode else "prefill and decode", found.prefill)]
     named += [("decode", found.decode)] if found.decode else []
-    titles = ["", "instances", "GPUs", "nodes", "prefill load", "busy", "batch", "slots used", "TPOT"]
+    titles = ["", "size", "GPUs", "nodes", "prefill load", "busy", "batch", "slots used", "TPOT"]
     columns = [Column(t, "left" if n < 2 else "right", wrap=n == 1) for n, t in enumerate(titles)]
     lines = grid(columns, [_pool_cells(name, one) for name, one in named]).lines
     binding = ", ".join(safe(rule, 40) for rule in found.binding)

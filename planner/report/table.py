@@ -1,4 +1,4 @@
-"""The terminal's answer: what to buy, what it costs, why, and what else was close. At most 100 columns.
+"""The terminal's answer: what to buy, what it costs, why, and what else was close. 80 to 100 columns.
 
 Plain text unless ``colour`` is asked for. Every figure comes from the results as they are; this module only formats.
 """
@@ -18,6 +18,7 @@ from planner.report.grid import paragraph
 
 Tone = Literal["plain", "title", "answer", "heading", "quiet"]
 _ANSI: dict[Tone, str] = {"title": "1", "answer": "1;32", "heading": "1;36", "quiet": "2"}
+NARROWEST = 80  # columns that the figures of a path need
 OPTIMAL_GAP = 1e-4  # a wider gap may be what was asked for, but is not called optimal
 _BAR_COLOURS = {"░": "33", "▒": "35", "▓": "34", "█": "31"}
 

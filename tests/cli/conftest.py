@@ -28,6 +28,12 @@ class Outcome(NamedTuple):
         return json.loads(self.out)
 
 
+@pytest.fixture(autouse=True)
+def whole_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have set the width of the terminal."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def scenario() -> Path:
     return SCENARIOS / "paper.yaml"

@@ -227,3 +227,13 @@ def test_progress_goes_to_a_terminal_only_and_leaves_nothing(capsys: pytest.Capt
     with Session().progress() as say:
         assert say is None
     assert capsys.readouterr().err == ""
+
+
+def test_the_answer_fits_a_narrower_terminal(
+    invoke: Invoke, solved_as: SolvedAs, scenario: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved_as(lambda **_: sample.plan_set())
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = invoke("solve", scenario).out
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "of the limit" not in narrow  # the bars give way to the figures

@@ -32,8 +32,17 @@ def ttft_chart(found: Evaluation, percentile: float | None) -> Chart | None:
         legend=(*(Series(name, colour) for name, colour in PARTS), Series("slack", "muted", "outline"),
                 Series(f"limit {number(limit_ms)} ms", "limit", "line")),
         table=ttft(found),
-        notes=(f"{len(used) - len(drawn)} more paths with more slack are in the table.",) if len(used) > DRAWN else (),
+        notes=_notes(found, len(used) - len(drawn)),
     )  # fmt: skip
+
+
+def _notes(found: Evaluation, hidden: int) -> tuple[str, ...]:
+    notes = []
+    if found.ttft_error is not None:
+        notes.append("Transfer includes the engine's front end: latency of the first token outside the GPU.")
+    if hidden > 0:
+        notes.append(f"{hidden} more paths with more slack are in the table.")
+    return tuple(notes)
 
 
 def _says(path: TtftPath, limit_ms: float, percentile: float | None) -> str:
