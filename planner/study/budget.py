@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.errors import GaveUpError
-from planner.study.budget_model import GAP, ROUNDING, Choice, Stop, choose, least_for_all, least_for_more
+from planner.study.budget_model import GAP, ROUNDING, Choice, choose, least_for_all, least_for_more
 from planner.study.columns import Column, Service
+from planner.study.processes import Stop
 
 HOURS_PER_MONTH = 730.0
 STEPS = {"usd": 1000.0 / HOURS_PER_MONTH, "gpus": 8.0}  # what the price of a limit is told for: $1,000 a month, a node

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import GaveUpError, StoppedError
 from planner.study.columns import Column, Service
+from planner.study.processes import Stop
 
 if TYPE_CHECKING:
     from planner.milp.highs import Outcome
@@ -51,7 +52,6 @@ class Choice:
         return sum(c.uses(resource) for c in self.columns)
 
 
-Stop = Callable[[], bool]
 Pool = Sequence[Sequence[Column]]
 
 

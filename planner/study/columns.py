@@ -17,9 +17,7 @@ from planner.errors import StoppedError
 from planner.physics.system import System
 from planner.plan import Architecture, Evaluation
 from planner.scenario import Scenario, replace
-from planner.study.processes import spread
-
-Stop = Callable[[], bool]
+from planner.study.processes import Stop, spread
 
 LEVELS = (1.0, 0.75, 0.5, 0.25)
 STRUCTURES = 5  # kept per level

@@ -20,6 +20,7 @@ from planner.errors import PlannerError
 
 POLL_S = 0.05
 RETRIES = 3  # a unit of work may lose this many processes
+Stop = Callable[[], bool]
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -32,7 +33,7 @@ class _Worker:
 
 
 def spread(
-    function: Callable[[T], Iterable[R]], items: Sequence[T], jobs: int, stop: Callable[[], bool] = lambda: False
+    function: Callable[[T], Iterable[R]], items: Sequence[T], jobs: int, stop: Stop = lambda: False
 ) -> Iterator[tuple[int, R]]:
     """Every answer of ``function(items[i])`` with its ``i``, in the order in which they come.
 

@@ -19,6 +19,7 @@ from planner.physics.system import System
 from planner.scenario import Scenario, replace
 from planner.study.cache import Cache, point_key
 from planner.study.points import cheapest, same_cost
+from planner.study.processes import Stop
 from planner.study.row import plan_row
 
 HARDER = {"slo.ttft_ms": -1, "slo.tpot_ms": -1, "deployment.max_gpus": -1}  # keys that only tighten a promise
@@ -71,7 +72,6 @@ class Work:
     gap: float
 
 
-Stop = Callable[[], bool]
 Runner = Callable[[Sequence[Work], Stop], Iterable[list[tuple[str, Row]]]]
 
 

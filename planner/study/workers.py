@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from planner.errors import PlannerError
-from planner.study.processes import POLL_S, spread
-from planner.study.sweep import Row, Runner, Stop, Work, solve_work, solved
+from planner.study.processes import POLL_S, Stop, spread
+from planner.study.sweep import Row, Runner, Work, solve_work, solved
 
 ANSWERS_WITHIN_S = 10.0  # a scheduler, when it is greeted
 RETRIES = 5  # a unit of work may lose this many workers
