@@ -30,7 +30,7 @@ def frontier(
         float | None, typer.Option("--to", min=0.0, help="High end, in the axis's unit.", metavar="X")
     ] = None,
     step: Annotated[
-        float | None, typer.Option(min=1e-9, help="Grid where cost changes continuously.", metavar="X")
+        float | None, typer.Option(min=1e-9, help="Spacing of the values shown between two turns.", metavar="X")
     ] = None,
     time_limit: Annotated[
         float, typer.Option(min=0.001, help="Stop after S seconds, with what was found.", metavar="S")
@@ -43,8 +43,8 @@ def frontier(
 ) -> int:
     """The cheapest plan for every value of a promise, in all four cells.
 
-    Every cost shown is solved. Where memory is rented by the byte the cost changes at every value; it is then followed
-    on a grid (--step), and a turn between two grid points is found only to one step.
+    Turns and jumps are located exactly, and every value between two of them has its own exact cost, shown every
+    --step. The last line says how near the optimum all of it is proven to be.
 
     Exit codes: 0 found, 1 impossible everywhere in the range, 2 bad input, 3 gave up, 130 interrupted.
     """

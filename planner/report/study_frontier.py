@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 LINES = 24  # of the cheapest frontier in a terminal; all are in JSON and CSV
-STEPS_SHOWN = 6  # neighbours of today's value whose price is told
+MOST_DIGITS = 3  # after the point, where rows would else show the same value
+SAME = 1e-9
 
 
 def to_table(found: Frontier) -> str:
@@ -43,10 +44,9 @@ def to_table(found: Frontier) -> str:
 def _prices(found: Frontier) -> list[str]:
     """What moving today's value by a few steps costs or saves."""
     axis = found.axis
-    here = found.best_at(found.today.x) if found.today else None
-    if here is None or found.today is None or axis.smallest_step:
+    if found.today is None or axis.smallest_step:
         return []
-    x, usd_now = found.today.x, here[1].usd_per_hour
+    x, usd_now = found.today.x, found.today.plan.usd_per_hour
     rows: list[list[str]] = []
     for share in (-0.5, -0.2, -0.1, 0.1, 0.2, 0.5):
         step = max(1, round(abs(share) * x / found.step)) * found.step
@@ -79,24 +79,51 @@ def _digits(found: Frontier) -> int:
     return 0 if found.step >= 1 else 2
 
 
-def cheapest_vertices(found: Frontier) -> list[tuple[CellFrontier, Vertex]]:
-    """The lower envelope of the cells, easiest first."""
+def cheapest_vertices(found: Frontier, between: bool = True) -> list[tuple[CellFrontier, Vertex]]:
+    """The lower envelope of the cells, easiest first: no entry is dearer than another that keeps as much.
+
+    Args:
+        found: the frontier.
+        between: whether curves have their cost at every grid point too, not only at their ends.
+    """
     out: list[tuple[CellFrontier, Vertex]] = []
-    xs = sorted({v.x for c in found.cells for v in c.vertices}, key=lambda x: found.axis.harder * x)
-    for x in xs:
+    own = [(c, v.x) for c in found.cells for v in c.vertices]
+    xs = {x for c, x in own if (best := found.best_at(x)) is not None and best[0] is c} | {found.hardest}
+    xs |= {x for m in found.marks if m.kind == "disaggregation" for x in (m.easier, m.harder) if x is not None}
+    xs |= set(found.grid) if between else set()
+    for x in sorted(xs, key=lambda x: found.axis.harder * x):
         best = found.best_at(x)
-        if best is not None and (not out or out[-1][1] is not best[1]):
-            out.append(best)
+        if best is None:
+            continue
+        if out and best[1].usd_per_hour <= out[-1][1].usd_per_hour * (1 + SAME):
+            if not found.axis.is_harder(best[1].x, out[-1][1].x):
+                continue
+            out.pop()
+        out.append(best)
     return out
 
 
 def _cheapest(found: Frontier) -> list[str]:
     every = cheapest_vertices(found)
+    if len(every) > LINES:
+        every = cheapest_vertices(found, between=False)
     keep = _thinned(every)
-    rows = [[number(v.x, 1), *plan_cells(v.plan)] for _, v in keep]
+    rows: list[list[str]] = []
+    for label, (_, vertex) in zip(_labels([v.x for _, v in keep]), keep, strict=True):
+        if not rows or rows[-1][0] != label:  # a jump: its near side is within rounding of the far one
+            rows.append([label, *plan_cells(vertex.plan)])
     lines = table(["up to" if found.axis.harder > 0 else "down to", *PLAN_TITLES], rows, (0, 1, 2), (4, 5, 6))
     left = len(every) - len(keep)
     return [*lines, *([f"  and {left} more between them: --format csv"] if left else [])]
+
+
+def _labels(xs: list[float]) -> list[str]:
+    """Values with the fewest digits that tell them apart."""
+    for digits in range(1, MOST_DIGITS + 1):
+        labels = [number(x, digits) for x in xs]
+        if len(set(labels)) == len(labels):
+            return labels
+    return [number(x, 1) for x in xs]
 
 
 def _thinned(every: list[tuple[CellFrontier, Vertex]]) -> list[tuple[CellFrontier, Vertex]]:
@@ -150,12 +177,15 @@ def _amount(value: float, unit: str) -> str:
 
 
 def solves_line(found: Frontier) -> str:
-    """How often each cell was solved, for stderr."""
+    """How often each cell was solved and what is proven, for stderr."""
     cells = ", ".join(
         f"{c.architecture}{' + tiers' if c.tiered else ''} {len(c.vertices)} vertices in {c.solves} solves"
         for c in found.cells
     )
-    return f"{cells} ({found.seconds:.1f} s)"
+    gap = max((c.proven_gap for c in found.cells), default=0.0)
+    early = sorted({c.interrupted for c in found.cells if c.interrupted})
+    proven = f"partial: {', '.join(early)}" if early else f"proven within {percent(gap, 3)} at every value"
+    return f"{cells}; {proven} ({found.seconds:.1f} s)"
 
 
 def to_data(found: Frontier) -> Data:
@@ -171,7 +201,7 @@ def to_data(found: Frontier) -> Data:
         "hardest": found.hardest,
         "step": found.step,
         "today": _today(found),
-        "cells": [_cell(c) for c in found.cells],
+        "cells": [_cell(found, c) for c in found.cells],
         "cheapest": [{"x": v.x, "cell": _name(c), **plan_row(v.plan)} for c, v in cheapest_vertices(found)],
         "marks": [
             {"kind": m.kind, "easier": m.easier, "harder": m.harder, "cell": m.cell, "text": m.text}
@@ -193,24 +223,43 @@ def _name(cell: CellFrontier) -> str:
     return f"{cell.architecture}.{'tiered' if cell.tiered else 'hbm_only'}"
 
 
-def _cell(cell: CellFrontier) -> Data:
+def _cell(found: Frontier, cell: CellFrontier) -> Data:
     return {
         "architecture": cell.architecture,
         "tiered": cell.tiered,
         "solves": cell.solves,
+        "compared": cell.compared,
+        "programmes": cell.programmes,
+        "proven_gap": cell.proven_gap,
         "impossible_from": cell.impossible_from,
         "interrupted": cell.interrupted,
         "vertices": [
             {"x": v.x, "asked": v.asked, "relative_gap": v.relative_gap, **plan_row(v.plan)} for v in cell.vertices
         ],
+        "stretches": [
+            {
+                "from": s.first.x,
+                "to": s.last.x,
+                "flat": s.flat,
+                "points": [{"x": v.x, "usd_per_hour": v.usd_per_hour} for v in cell.along(found.axis, s, found.grid)],
+            }
+            for s in cell.stretches
+        ],
     }
 
 
 def to_csv(found: Frontier) -> str:
-    """One row per vertex and cell."""
+    """One row per vertex and cell, and one per grid point between the ends of a curve."""
+    name = found.axis.name
     rows = [
-        {found.axis.name: v.x, "cell": _name(c), "relative_gap": v.relative_gap, **plan_row(v.plan)}
+        {name: v.x, "cell": _name(c), "relative_gap": v.relative_gap, "kind": kind, **plan_row(v.plan)}
         for c in found.cells
-        for v in c.vertices
+        for kind, v in _csv_rows(found, c)
     ]
-    return csv_text(rows, (found.axis.name, "cell", "relative_gap"))
+    return csv_text(rows, (name, "cell", "relative_gap", "kind"))
+
+
+def _csv_rows(found: Frontier, cell: CellFrontier) -> list[tuple[str, Vertex]]:
+    rows = [("vertex", v) for v in cell.vertices]
+    rows += [("between", v) for s in cell.stretches for v in cell.along(found.axis, s, found.grid)[1:-1]]
+    return sorted(rows, key=lambda r: found.axis.harder * r[1].x)

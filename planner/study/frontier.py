@@ -1,9 +1,8 @@
-"""The cost frontier against one promise, by exact stepping: each solve gives a vertex, nothing is solved twice.
+"""The cost frontier against one promise: for every value the cheapest plan of each cell, and where it turns.
 
-Start where the promise is easiest. A plan that is optimal there and attains more stays optimal for everything up to
-what it attains (the feasible set only shrinks), so the next solve asks for just more than that. Where the plan is
-bought in whole units the next vertex follows at once; where capacity is bought by the byte the frontier is a curve, and
-is followed on a grid of ``step``. Costs are exact at every vertex and every grid point.
+Where the plan is bought in whole units the cost is a staircase and is stepped along (:mod:`planner.study.stepping`).
+Where capacity is bought by the byte it is made of curves (:mod:`planner.study.curves`). Either way every value between
+two vertices has its exact cost; nothing is interpolated.
 """
 
 from __future__ import annotations
@@ -13,46 +12,24 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from planner.cells import SolveSettings, solve_cell
+from planner.cells import SolveSettings
 from planner.describe import headline
 from planner.interaction import KEYS
 from planner.physics.system import System
-from planner.plan import Architecture, Evaluation
+from planner.plan import Architecture
 from planner.scenario import Scenario
-from planner.study.axes import AXES, NUDGE, Axis, default_range
+from planner.study.axes import AXES, Axis, default_range
+from planner.study.cell_frontier import CellFrontier, Stretch, Vertex
+from planner.study.curves import curve_along
 from planner.study.marks import Mark, marks_of
+from planner.study.points import cheapest
+from planner.study.stepping import step_along
 from planner.study.today import Today, today
-from planner.study.variants import hardest_equal, whole_units
+
+__all__ = ["CellFrontier", "Frontier", "Stretch", "Vertex", "frontier"]
 
 GAP = 1e-6  # vertices a step apart differ by little: prove them closer than a single plan
-
-
-@dataclass(frozen=True)
-class Vertex:
-    """A plan that no other beats in both cost and ``x``; it is the optimum from ``asked`` up to ``x``."""
-
-    x: float  # the hardest value that the plan keeps
-    asked: float
-    usd_per_hour: float
-    usd_per_million_tokens: float
-    relative_gap: float
-    plan: Evaluation
-
-
-@dataclass(frozen=True)
-class CellFrontier:
-    """One cell's vertices, easiest (cheapest) first, and what they took."""
-
-    architecture: Architecture
-    tiered: bool
-    vertices: tuple[Vertex, ...]
-    solves: int
-    impossible_from: float | None  # the easiest value asked for that no design keeps; None where all were kept
-    interrupted: str = ""
-
-    def at(self, axis: Axis, x: float) -> Vertex | None:
-        """The cheapest vertex that keeps ``x``."""
-        return next((v for v in self.vertices if axis.keeps(v.x, x)), None)
+CellKey = tuple[Architecture, bool]
 
 
 @dataclass(frozen=True)
@@ -71,9 +48,15 @@ class Frontier:
     seconds: float
 
     def best_at(self, x: float) -> tuple[CellFrontier, Vertex] | None:
-        """The cheapest cell at ``x``; a cell without tiers wins ties, then the colocated one."""
+        """The cheapest cell at ``x``, None outside the range; without tiers wins ties, then colocated."""
+        if not self.covers(x):
+            return None
         here = [(c, v) for c in self.cells if (v := c.at(self.axis, x)) is not None]
         return min(here, key=lambda p: (round(p[1].usd_per_hour, 9), p[0].tiered), default=None)
+
+    def covers(self, x: float) -> bool:
+        """Whether ``x`` lies within the range."""
+        return not (self.axis.is_harder(self.easiest, x) or self.axis.is_harder(x, self.hardest))
 
     @property
     def grid(self) -> tuple[float, ...]:
@@ -102,66 +85,52 @@ def frontier(
     low, high = default_low if low is None else low, default_high if high is None else high
     ends = (low, high) if axis.harder > 0 else (high, low)
     width = max(axis.smallest_step, step or min(default_step, max((high - low) / 10, 1e-9)))
-    cells = []
+    cells: dict[CellKey, CellFrontier] = {}
     for key in KEYS:
         if key[0] in scenario.deployment.architectures:
-            cells.append(_follow(system, axis, key, ends, width, settings, progress))
+            own = _follow(system, axis, key, ends, settings, cells, progress)
+            cells[key] = replace(own, untiered=cells.get((key[0], False)) if key[1] else None)
     found = Frontier(
-        scenario.name, headline(system), axis, *ends, width, tuple(cells), (), None, time.perf_counter() - started
+        scenario.name,
+        headline(system),
+        axis,
+        *ends,
+        width,
+        tuple(cells.values()),
+        (),
+        None,
+        time.perf_counter() - started,
     )
-    marks = marks_of(axis, found.cells)
-    return replace(found, marks=marks, today=_today(system, found), seconds=time.perf_counter() - started)
+    marks = marks_of(axis, found.cells, found.grid)
+    return replace(found, marks=marks, today=_today(system, found, settings), seconds=time.perf_counter() - started)
 
 
 def _follow(
     system: System,
     axis: Axis,
-    key: tuple[Architecture, bool],
+    key: CellKey,
     ends: tuple[float, float],
-    step: float,
     settings: SolveSettings,
+    known: dict[CellKey, CellFrontier],
     progress: Callable[[str], None] | None,
 ) -> CellFrontier:
-    """Step one cell from easy to hard."""
-    vertices: list[Vertex] = []
-    asked, hardest = ends
-    solves, stopped, impossible = 0, "", None
-    while axis.keeps(hardest, asked):
-        if time.perf_counter() > settings.deadline or (settings.stop is not None and settings.stop()):
-            stopped = "stopped early"
-            break
+    """One cell from easy to hard."""
+
+    def tell(x: float) -> None:
         if progress:
-            progress(f"{key[0]}{', with tiers' if key[1] else ''}: {axis.title} {asked:,.4g} {axis.unit}")
-        there = axis.at(system, asked)
-        proof = solve_cell(there, *key, settings).proof
-        solves += 1
-        if proof.best is None:
-            impossible, stopped = asked, proof.interrupted
-            break
-        reach, plan = hardest_equal(there, axis, proof.best, key[1], hardest)
-        reach = asked if axis.is_harder(asked, reach) else reach  # the judge allows a rounding error
-        while vertices and vertices[-1].usd_per_hour >= plan.usd_per_hour * (1 - NUDGE):
-            vertices.pop()  # the same cost for a harder promise
-        cost = plan.usd_per_hour, plan.usd_per_million_tokens
-        vertices.append(Vertex(reach, asked, *cost, proof.gap, plan))
-        asked = _next(axis, ends, step, reach, whole_units(there, plan))
-    return CellFrontier(*key, tuple(vertices), solves, impossible, stopped)
+            progress(f"{key[0]}{', with tiers' if key[1] else ''}: {axis.title} {x:,.4g} {axis.unit}")
+
+    if not axis.smallest_step and (key[1] or len(system.laws) > 1):
+        return curve_along(system, axis, key, ends, settings, known.get((key[0], False)), tell)
+    return step_along(system, axis, key, ends, settings, tell)
 
 
-def _next(axis: Axis, ends: tuple[float, float], step: float, reach: float, whole: bool) -> float:
-    """The next value to ask for: just beyond ``reach``, on the grid where cost changes continuously."""
-    beyond = axis.beyond(reach)
-    if whole or axis.smallest_step:
-        return beyond
-    k = math.floor(axis.harder * (beyond - ends[0]) / step + 1e-9) + 1
-    on_grid = ends[0] + axis.harder * k * step
-    if not axis.is_harder(on_grid, reach):
-        on_grid += axis.harder * step
-    if axis.is_harder(on_grid, ends[1]) and axis.is_harder(ends[1], reach):
-        return ends[1]
-    return on_grid
-
-
-def _today(system: System, found: Frontier) -> Today | None:
-    here = found.best_at(found.axis.today(system))
-    return None if here is None else today(system, found.axis, here[1].plan, found.hardest)
+def _today(system: System, found: Frontier, settings: SolveSettings) -> Today | None:
+    """The scenario's own plan: on the frontier where it lies within the range, else solved for."""
+    x = found.axis.today(system)
+    if found.covers(x):
+        here = found.best_at(x)
+        plan = here[1].plan if here is not None else None
+    else:
+        plan = cheapest(system, settings).plan
+    return None if plan is None else today(system, found.axis, plan, found.hardest)

@@ -11,6 +11,7 @@ from planner.study.axes import Axis
 if TYPE_CHECKING:
     from planner.study.frontier import CellFrontier
 
+CLOSE = 1e-6  # relative: a turn between two curves is located this closely
 Kind = Literal["role", "disaggregation", "impossible"]
 
 
@@ -30,23 +31,23 @@ def cell_name(cell: CellFrontier) -> str:
     return f"{cell.architecture} {'with' if cell.tiered else 'without'} tiers"
 
 
-def marks_of(axis: Axis, cells: Sequence[CellFrontier]) -> tuple[Mark, ...]:
-    """Every turn, easiest first."""
+def marks_of(axis: Axis, cells: Sequence[CellFrontier], grid: Sequence[float] = ()) -> tuple[Mark, ...]:
+    """Every turn, easiest first; ``grid`` are values at which architectures are compared, beside the vertices."""
     found = [mark for cell in cells for mark in (*_roles(cell), *_impossible(axis, cell))]
-    found += _disaggregation(axis, cells)
+    found += _disaggregation(axis, cells, grid)
     return tuple(sorted(found, key=lambda m: axis.harder * m.harder))
 
 
 def _roles(cell: CellFrontier) -> list[Mark]:
     out = []
-    for before, after in zip(cell.vertices, cell.vertices[1:], strict=False):
+    for before, after in zip(cell.stretches, cell.stretches[1:], strict=False):
         changes = [
             f"{b.name} {a.role} → {b.role}"
-            for a, b in zip(before.plan.tiers[1:], after.plan.tiers[1:], strict=True)
+            for a, b in zip(before.last.plan.tiers[1:], after.first.plan.tiers[1:], strict=True)
             if a.role != b.role
         ]
         if changes:
-            out.append(Mark("role", before.x, after.x, cell_name(cell), ", ".join(changes)))
+            out.append(Mark("role", before.last.x, after.first.x, cell_name(cell), ", ".join(changes)))
     return out
 
 
@@ -61,24 +62,50 @@ def _impossible(axis: Axis, cell: CellFrontier) -> list[Mark]:
     return [Mark("impossible", last, cell.impossible_from, cell_name(cell), text)]
 
 
-def _disaggregation(axis: Axis, cells: Sequence[CellFrontier]) -> list[Mark]:
+def _disaggregation(axis: Axis, cells: Sequence[CellFrontier], grid: Sequence[float]) -> list[Mark]:
     """Where the cheapest disaggregated plan passes the cheapest colocated one."""
     sides = {a: [c for c in cells if c.architecture == a] for a in ("colocated", "disaggregated")}
     if not all(sides.values()):
         return []
-    xs = sorted({v.x for c in cells for v in c.vertices}, key=lambda x: axis.harder * x)
+    ends = (v.x for c in cells for s in c.stretches for v in (s.first, s.last))
     out: list[Mark] = []
-    before: tuple[float, bool] | None = None
-    for x in xs:
-        costs = {a: _cost(axis, group, x) for a, group in sides.items()}
-        one, two = costs["colocated"], costs["disaggregated"]
-        if one is None and two is None:
+    before: tuple[float, _Side] | None = None
+    for x in sorted({*ends, *grid}, key=lambda x: axis.harder * x):
+        here = _side(axis, sides, x)
+        if here is None:
             break
-        pays = one is None or (two is not None and two < one * (1 - 1e-9))
-        if before is None or before[1] != pays:
-            out.append(_turn(x, pays, before, one is None or two is None))
-        before = (x, pays)
+        if before is None:
+            out.append(_turn(x, here, None))
+        elif before[1].pays != here.pays:
+            easier, harder = _crossing(axis, sides, before[0], x, here.pays)
+            out.append(_turn(harder, here, easier))
+        before = (x, here)
     return out
+
+
+@dataclass(frozen=True)
+class _Side:
+    pays: bool  # disaggregation is the cheaper
+    only: bool  # the other architecture is impossible
+
+
+def _side(axis: Axis, sides: dict[str, list[CellFrontier]], x: float) -> _Side | None:
+    one, two = (_cost(axis, sides[a], x) for a in ("colocated", "disaggregated"))
+    if one is None and two is None:
+        return None
+    pays = one is None or (two is not None and two < one * (1 - 1e-9))
+    return _Side(pays, one is None or two is None)
+
+
+def _crossing(
+    axis: Axis, sides: dict[str, list[CellFrontier]], easy: float, hard: float, pays: bool
+) -> tuple[float, float]:
+    """The neighbouring values between which the answer becomes ``pays``."""
+    while abs(hard - easy) > CLOSE * abs(hard):
+        middle = (easy + hard) / 2
+        here = _side(axis, sides, middle)
+        easy, hard = (easy, middle) if here is None or here.pays == pays else (middle, hard)
+    return easy, hard
 
 
 def _cost(axis: Axis, cells: Sequence[CellFrontier], x: float) -> float | None:
@@ -86,11 +113,11 @@ def _cost(axis: Axis, cells: Sequence[CellFrontier], x: float) -> float | None:
     return min(costs, default=None)
 
 
-def _turn(x: float, pays: bool, before: tuple[float, bool] | None, only: bool) -> Mark:
-    if before is None:
-        text = "disaggregation pays from the easy end on" if pays else "colocated is cheapest at the easy end"
-    elif pays:
-        text = "disaggregation is all that is left" if only else "disaggregation starts to pay"
+def _turn(x: float, here: _Side, easier: float | None) -> Mark:
+    if easier is None:
+        text = "disaggregation pays from the easy end on" if here.pays else "colocated is cheapest at the easy end"
+    elif here.pays:
+        text = "disaggregation is all that is left" if here.only else "disaggregation starts to pay"
     else:
-        text = "only colocated is left" if only else "disaggregation stops paying"
-    return Mark("disaggregation", before[0] if before else None, x, "cheapest", text)
+        text = "only colocated is left" if here.only else "disaggregation stops paying"
+    return Mark("disaggregation", easier, x, "cheapest", text)

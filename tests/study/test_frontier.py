@@ -71,7 +71,7 @@ def test_turns_of_the_paper(scenario):
     assert any(k == "role" and c == "disaggregated with tiers" and "nvme sync → prefetch" in t for k, c, t in texts)
     assert any(k == "impossible" and c == "disaggregated with tiers" for k, c, _ in texts)
     roles = [m for m in found.marks if m.kind == "role" and m.cell == "disaggregated with tiers"]
-    assert all(m.harder < m.easier for m in roles)
+    assert all(m.harder <= m.easier for m in roles)
 
 
 def test_disaggregation_starts_and_stops_paying_where_the_costs_cross(scenario):
