@@ -86,6 +86,8 @@ def _deliver(session: Session, found: Sweep, format_: StudyFormat | None, output
     parquet = _is_parquet(format_, output)
     form = wanted_format(format_, output)
     if output is not None and str(output) != "-" and found.interrupted and (parquet or form is StudyFormat.csv):
+        if not found.rows:
+            return
         output = output.with_name(f"{output.stem}.partial{output.suffix}")  # neither can say that rows are missing
     if output is not None and parquet:
         from planner.study.parquet import write_parquet

@@ -36,7 +36,7 @@ def _head(found: Sweep) -> str:
     name = safe(found.scenario_name, 60)
     if found.complete:
         return f"{name} · {counted(found.points, 'point')}"
-    return f"{name} · interrupted: {len(found.rows)} of {found.points} rows"
+    return f"{name} · interrupted: {len(found.rows):,} of {counted(found.points, 'row')}"
 
 
 def _titles(found: Sweep) -> list[str]:
@@ -91,7 +91,7 @@ def summary_line(found: Sweep) -> str:
 def interrupted_line(found: Sweep, kept: bool) -> str:
     """What is missing and how to get it, for stderr."""
     again = "; run it again: what is solved is kept, only the rest is solved" if kept else ""
-    return f"interrupted: {len(found.rows)} of {found.points} rows, {found.missing} missing{again}"
+    return f"interrupted: {len(found.rows):,} of {counted(found.points, 'row')}, {found.missing:,} missing{again}"
 
 
 def to_data(found: Sweep) -> Data:

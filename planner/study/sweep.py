@@ -25,7 +25,9 @@ from planner.study.row import plan_row
 HARDER = {"slo.ttft_ms": -1, "slo.tpot_ms": -1, "deployment.max_gpus": -1}  # keys that only tighten a promise
 CHUNK = 12  # points of one unit of work, however many processes there are: so that they all give the same table
 PROVEN = ("optimal", "infeasible", "invalid")  # what is kept: with more time the rest may come out better
+TOLD_EVERY = 1000  # points that are read and not yet solved
 Row = dict[str, Any]
+Progress = Callable[[str], None]
 Changes = Mapping[str, Any]
 
 
@@ -81,7 +83,7 @@ def sweep(
     *,
     cache: Cache | None = None,
     runner: Runner | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
     stop: Stop = lambda: False,
 ) -> Sweep:
     """Solve every variant that is not stored yet; what is done when ``stop`` turns true is in the table.
@@ -93,7 +95,7 @@ def sweep(
     cache = cache or Cache(None)
     wanted = [dict(changes) for changes in variants]
     invalid: dict[str, Row] = {}
-    points = list(_points(scenario, wanted, invalid, stop))
+    points = list(_points(scenario, wanted, invalid, stop, progress))
     out = Sweep(scenario.name, tuple(wanted[0]) if wanted else (), points=len(wanted))
     known = _stored(points, cache, stop)
     out.cached = len(known)
@@ -121,7 +123,9 @@ def sweep(
     return out
 
 
-def _points(scenario: Scenario, variants: Sequence[Changes], invalid: dict[str, Row], stop: Stop) -> Iterator[Point]:
+def _points(
+    scenario: Scenario, variants: Sequence[Changes], invalid: dict[str, Row], stop: Stop, progress: Progress | None
+) -> Iterator[Point]:
     """The points with their keys; the rows of those that the scenario does not allow go to ``invalid``.
 
     Raises:
@@ -131,6 +135,8 @@ def _points(scenario: Scenario, variants: Sequence[Changes], invalid: dict[str, 
     for i, changes in enumerate(variants):
         if stop():
             return
+        if progress and i % TOLD_EVERY == TOLD_EVERY - 1:
+            progress(f"{i + 1} of {len(variants)} points read")
         try:
             key = point_key(replace(scenario, changes), scenario.solve.gap)
         except InputError as error:
