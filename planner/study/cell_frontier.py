@@ -95,6 +95,7 @@ def stretches_of(axis: Axis, envelope: Envelope) -> tuple[Stretch, ...]:
     """Both ends of every segment with their plans; a jump is entered just beyond the design before it."""
     out: list[Stretch] = []
     kept: list[Segment] = []
+    envelope.split_pools()
     for segment in envelope.segments:
         easy = segment.easy
         last = envelope.price(segment.key, segment.hard).plan
@@ -117,10 +118,12 @@ def vertices_of(axis: Axis, stretches: tuple[Stretch, ...]) -> tuple[Vertex, ...
     """Ends of stretches, each once: a flat one has only its hard end, two that meet share one."""
     out: list[Vertex] = []
     for stretch in stretches:
-        if not stretch.flat and not (out and same_cost(out[-1].usd_per_hour, stretch.first.usd_per_hour)):
-            meets = out and not axis.is_harder(stretch.first.x, out[-1].x)
-            out += [] if meets else [stretch.first]
-        out.append(stretch.last)
+        last, meets = stretch.last, bool(out) and same_cost(out[-1].usd_per_hour, stretch.first.usd_per_hour)
+        if stretch.flat and meets:
+            last = replace(last, asked=out.pop().asked)
+        elif not stretch.flat and not meets and (not out or axis.is_harder(stretch.first.x, out[-1].x)):
+            out.append(stretch.first)
+        out.append(last)
     return tuple(out)
 
 

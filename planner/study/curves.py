@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import zip_longest
 
 from planner.cells import SolveSettings, solve_cell
 from planner.physics.system import System
@@ -11,6 +12,7 @@ from planner.plan import Architecture
 from planner.study.axes import Axis
 from planner.study.cell_frontier import CellFrontier, Stretch, Vertex, stretches_of, vertices_of
 from planner.study.envelope import Envelope, HaltedError
+from planner.study.points import same_cost
 
 
 def curve_along(
@@ -52,11 +54,12 @@ def _confirmed(
     settings: SolveSettings,
     proven: float,
 ) -> tuple[tuple[Stretch, ...], int, float]:
-    """The hard end of every stretch solved as ``planner solve`` does; the weaker bound counts."""
+    """The hard end of every cost solved as ``planner solve`` does; the weaker bound counts."""
     out, solves = [], 0
-    for stretch in stretches:
+    for stretch, after in zip_longest(stretches, stretches[1:]):
         last = stretch.last
-        if settings.halted():
+        goes_on = after is not None and after.flat and same_cost(last.usd_per_hour, after.last.usd_per_hour)
+        if goes_on or settings.halted():
             out.append(stretch)
             continue
         proof = solve_cell(axis.at(system, last.x), *key, settings).proof

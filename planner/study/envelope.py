@@ -210,3 +210,26 @@ class Envelope:
             self.segments[-1] = Segment(key, self.segments[-1].easy, b)
         elif a != b:
             self.segments.append(Segment(key, a, b))
+
+    def split_pools(self) -> None:
+        """End a segment where the decode pool that follows its design changes: the cost jumps there."""
+        if self.architecture == "disaggregated":
+            self.segments = [part for segment in self.segments for part in self._by_pool(segment)]
+
+    def _by_pool(self, segment: Segment) -> list[Segment]:
+        key, a, b = segment.key, segment.easy, segment.hard
+        if self._pool(key, a) == self._pool(key, b) or abs(b - a) <= RESOLUTION * abs(b):
+            return [segment]
+        parts = [*self._by_pool(Segment(key, a, (a + b) / 2)), *self._by_pool(Segment(key, (a + b) / 2, b))]
+        out: list[Segment] = []
+        for part in parts:
+            if out and self._pool(key, out[-1].easy) == self._pool(key, part.hard):
+                out[-1] = Segment(key, out[-1].easy, part.hard)
+            elif self._pool(key, part.easy) == self._pool(key, part.hard):
+                out.append(part)
+        return out or [segment]
+
+    def _pool(self, key: Key, x: float) -> tuple[str, int, int] | None:
+        stream = self.at(x).stream(*key[:2])
+        pool = stream.pool if stream is not None else None
+        return None if pool is None else (pool.config.name, pool.instances, pool.batch)

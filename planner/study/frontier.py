@@ -1,8 +1,8 @@
 """The cost frontier against one promise: for every value the cheapest plan of each cell, and where it turns.
 
-Where the plan is bought in whole units the cost is a staircase and is stepped along (:mod:`planner.study.stepping`).
-Where capacity is bought by the byte it is made of curves (:mod:`planner.study.curves`). Either way every value between
-two vertices has its exact cost; nothing is interpolated.
+Along TTFT, TPOT and load a cell's frontier is made of its designs' cost curves (:mod:`planner.study.curves`); GPUs are
+whole, and are stepped along (:mod:`planner.study.stepping`). Either way every value between two vertices has its exact
+cost; nothing is interpolated.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from planner.cells import SolveSettings
 from planner.describe import headline
+from planner.errors import InputError
 from planner.interaction import KEYS
 from planner.physics.system import System
 from planner.plan import Architecture
@@ -29,6 +30,7 @@ from planner.study.today import Today, today
 __all__ = ["CellFrontier", "Frontier", "Stretch", "Vertex", "frontier"]
 
 GAP = 1e-6  # vertices a step apart differ by little: prove them closer than a single plan
+SMALLEST = 1e-3  # relative to the high end: no promise of 0 is asked for
 CellKey = tuple[Architecture, bool]
 
 
@@ -76,13 +78,20 @@ def frontier(
     progress: Callable[[str], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Frontier:
-    """Cost against ``x`` (ttft, tpot, requests or gpus) for all four cells, between ``low`` and ``high``."""
+    """Cost against ``x`` (ttft, tpot, requests or gpus) for all four cells, between ``low`` and ``high``.
+
+    Raises:
+        InputError: ``low`` is not below ``high``.
+    """
     started = time.perf_counter()
     settings = SolveSettings(min(GAP, scenario.solve.gap), started + time_limit_s, stop)
     system, axis = System(scenario), AXES[x]
     start = axis.today(system)
     default_low, default_high, default_step = default_range(axis, start)
     low, high = default_low if low is None else low, default_high if high is None else high
+    if low >= high:
+        raise InputError(f"--from {low:g} must lie below --to {high:g}: give both for a range around another value")
+    low = max(low, high * SMALLEST)
     ends = (low, high) if axis.harder > 0 else (high, low)
     width = max(axis.smallest_step, step or min(default_step, max((high - low) / 10, 1e-9)))
     cells: dict[CellKey, CellFrontier] = {}
@@ -90,17 +99,7 @@ def frontier(
         if key[0] in scenario.deployment.architectures:
             own = _follow(system, axis, key, ends, settings, cells, progress)
             cells[key] = replace(own, untiered=cells.get((key[0], False)) if key[1] else None)
-    found = Frontier(
-        scenario.name,
-        headline(system),
-        axis,
-        *ends,
-        width,
-        tuple(cells.values()),
-        (),
-        None,
-        time.perf_counter() - started,
-    )
+    found = Frontier(scenario.name, headline(system), axis, *ends, width, tuple(cells.values()), (), None, 0.0)
     marks = marks_of(axis, found.cells, found.grid)
     return replace(found, marks=marks, today=_today(system, found, settings), seconds=time.perf_counter() - started)
 
@@ -120,7 +119,7 @@ def _follow(
         if progress:
             progress(f"{key[0]}{', with tiers' if key[1] else ''}: {axis.title} {x:,.4g} {axis.unit}")
 
-    if not axis.smallest_step and (key[1] or len(system.laws) > 1):
+    if not axis.smallest_step:
         return curve_along(system, axis, key, ends, settings, known.get((key[0], False)), tell)
     return step_along(system, axis, key, ends, settings, tell)
 
@@ -128,6 +127,8 @@ def _follow(
 def _today(system: System, found: Frontier, settings: SolveSettings) -> Today | None:
     """The scenario's own plan: on the frontier where it lies within the range, else solved for."""
     x = found.axis.today(system)
+    if any(cell.interrupted for cell in found.cells):
+        return None  # a cell that was not looked at may have it
     if found.covers(x):
         here = found.best_at(x)
         plan = here[1].plan if here is not None else None

@@ -1,4 +1,4 @@
-"""A frontier whose cost changes by whole units: each solve gives a vertex, nothing is solved twice.
+"""A frontier along whole GPUs: each solve gives a vertex, nothing is solved twice.
 
 Start where the promise is easiest. A plan that is optimal there and attains more stays optimal for everything up to
 what it attains (the feasible set only shrinks), so the next solve asks for just more than that.
