@@ -21,8 +21,8 @@ from planner.study.designs_at import CLOSED, DesignsAt, Key, Priced
 
 TOLERANCE = 5e-5  # relative: how much cheaper than the curve an unseen design may be between two vertices
 RESOLUTION = 1e-7  # relative: a jump is located this closely
-COARSE = 1e-3  # the same where, after ENOUGH values, two designs of nearly the same cost are left
-ENOUGH = 500
+COARSE = 5e-4  # the same where, after ENOUGH values, two designs of nearly the same cost are left
+ENOUGH = 1500
 SAME = 1e-9
 
 
