@@ -115,6 +115,11 @@ class DesignsAt:
             self._prices[key] = self._price(key, halted)
         return self._prices[key]
 
+    def known(self, key: Key) -> Evaluation | None:
+        """The design's cheapest plan if it has been asked for."""
+        found = self._prices.get(key)
+        return None if found is None else found.plan
+
     def _price(self, key: Key, halted: Callable[[], bool] | None) -> Priced:
         design, stream = self.design(key), self.stream(*key[:2])
         if design is None or stream is None:

@@ -177,7 +177,18 @@ class Envelope:
         """Designs that may undercut the cost at ``b`` somewhere between."""
         self.best(a, keys)
         least = self.best(b, keys).usd * (1 - TOLERANCE)
-        return [key for key in keys if self.lower(key, a) < least]
+        alive = [key for key in keys if self.lower(key, a) < least]
+        return [key for key in alive if not self._idle(key, b, alive)] if self.system.inclusive else alive
+
+    def _idle(self, key: Key, b: float, others: Sequence[Key]) -> bool:
+        """Whether a synchronous tier of ``key`` stands idle at ``b``: then it does wherever fewer hits are needed.
+
+        The design without that tier has no more paths to wait for, so it costs no more from here to ``b``.
+        """
+        plan = self.at(b).known(key)
+        if plan is None or plan.decision.roles == key[3] or "prefetch" in key[3]:
+            return False
+        return (*key[:3], plan.decision.roles) in others
 
     def _settle(self, a: float, b: float, only: Key | None) -> None:
         """The frontier from ``a`` to ``b``: ``only``'s curve up to the cost at ``b``, then that."""
