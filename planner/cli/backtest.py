@@ -43,8 +43,11 @@ def backtest_command(
     their configuration and shape.
     """
     from planner.report.data import SCHEMA_VERSION, dumps
-    from planner.report.write import to_stdout, write_text
+    from planner.report.write import check_writable, to_stdout, write_text
 
+    for target in (output, picture):
+        if target is not None and str(target) != "-":
+            check_writable(target, inputs=[file] if file else [])
     as_json = format_ is BacktestFormat.json
     if published or peer:
         text, data = _published() if published else _peer()

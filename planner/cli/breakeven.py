@@ -26,7 +26,7 @@ def breakeven(
     from planner.study.breakeven import breakeven as compute
 
     session = Session(quiet=quiet, verbose=verbose)
-    check_output(output)
+    check_output(output, [scenario])
     loaded = load(scenario)
     session.warn(loaded.warnings)
     found = compute(loaded)

@@ -59,7 +59,7 @@ def budget(
     from planner.study.columns import Wanted, services_of
 
     session = Session(quiet=quiet, verbose=verbose)
-    check_output(output)
+    check_output(output, scenarios)
     limits = _limits(usd_per_month, max_gpus, max_dram_gb, max_nvme_gb)
     loaded = [load(path) for path in scenarios]
     names = _names(loaded)

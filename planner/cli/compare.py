@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from planner.cli.session import Session
 
 DIFFERS = 4
+NO_PAGES = (".yaml", ".yml", ".json", ".csv", ".md", ".svg", ".pdf", ".txt")
 
 
 def compare(
@@ -55,8 +56,9 @@ def compare(
     if len(files) < 2:
         raise InputError("compare needs two files or more")
     session = Session(quiet=quiet, verbose=verbose)
+    _check_page(html)
     for path in (output, html):
-        check_output(path)
+        check_output(path, files)
     with session.progress() as progress:
         found = compute(files, with_verdict=len(files) > 2 if verdict is None else verdict, progress=progress)
     deliver(
@@ -69,6 +71,15 @@ def compare(
     if found.without_plan:
         return GAVE_UP if all(side.gave_up for side in found.without_plan) else INFEASIBLE
     return DIFFERS if exit_code and found.differs else 0
+
+
+def _check_page(html: Path | None) -> None:
+    """``--html A.yaml B.yaml`` takes A.yaml for the page; what it meant is said."""
+    from planner.errors import Diagnostic, InputError
+
+    if html is not None and html.suffix.lower() in NO_PAGES:
+        wrong = f"--html takes the page to write: {html} is no name for one"
+        raise InputError(Diagnostic("usage", wrong, hint="planner compare FILE FILE --html compare.html"))
 
 
 def _write_page(session: Session, files: list[Path], path: Path) -> None:

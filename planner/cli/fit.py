@@ -94,7 +94,7 @@ def fit(
     kv_bytes = _kv_bytes(model) if model else None
     for target in (output, picture):
         if target is not None:
-            check_writable(target, make_folder=True)
+            check_writable(target, make_folder=True, inputs=traces)
     read = ReadOptions(
         block_size, skip_bad, sort, TICKS[time_unit], chars_per_token, str(tokenizer) if tokenizer else None, sample
     )

@@ -61,7 +61,7 @@ def frontier(
     if low is not None and high is not None and low >= high:
         raise InputError(f"--from {low:g} must lie below --to {high:g}")
     session = Session(quiet=quiet, verbose=verbose)
-    check_output(output)
+    check_output(output, [scenario])
     loaded = load(scenario)
     session.warn(loaded.warnings)
     with session.progress() as progress, session.interruptible() as stop:

@@ -47,7 +47,7 @@ def init(
     if to_file and output is not None:
         if output.exists() and not force:
             raise InputError(Diagnostic("exists", f"{output} exists", hint="--force replaces it"))
-        check_writable(output, make_folder=True)
+        check_writable(output, make_folder=True, inputs=[fragment])
     title = name or (output.stem if to_file and output is not None else fragment.stem)
     slo = {key: value for key, value in (("ttft_ms", ttft_ms), ("tpot_ms", tpot_ms)) if value is not None}
     source = str(output if to_file else fragment)

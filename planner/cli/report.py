@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from planner.report.html.parts import Chart, Picture
     from planner.report.reread import StoredSet
 
-MOST_PICTURE_BYTES = 2_000_000
-MOST_BESIDE = 4  # pictures that are shown without being named
+PAGES, DOCUMENTS = (".html", ".htm", ""), (".md", ".markdown")
 
 
 class ReportFormat(StrEnum):
@@ -57,11 +56,11 @@ def report(
     session = Session(quiet=quiet)
     kind = format_ or _implied(output)
     _check(plans, kind, with_, picture or [])
+    stored = [read_plan_set(path) for path in plans]  # first: a folder that is not there is the input's fault
     target = output or _default(plans, kind)
     if str(target) != "-":
-        check_writable(target)
-    stored = [read_plan_set(path) for path in plans]
-    pictures = _beside(plans, kind) if picture is None else picture
+        check_writable(target, inputs=[*plans, *(picture or [])])
+    pictures = _pictures(plans, kind, picture, session)
     text = _rendered(stored, kind, _studies(with_), pictures, session)
     if str(target) == "-":
         to_stdout(text)
@@ -72,7 +71,16 @@ def report(
 
 
 def _implied(output: Path | None) -> ReportFormat:
-    return ReportFormat.md if output is not None and output.suffix.lower() == ".md" else ReportFormat.html
+    """The format that the name says; a name that says another one is refused."""
+    from planner.errors import Diagnostic, InputError
+
+    ending = "" if output is None or not output.suffix else output.suffix.lower()
+    if ending in DOCUMENTS:
+        return ReportFormat.md
+    if ending in PAGES or (output is not None and output.exists() and not output.is_file()):
+        return ReportFormat.html
+    wrong = f"{output}: a report is a page (.html) or Markdown (.md)"
+    raise InputError(Diagnostic("usage", wrong, hint="--format html or --format md writes it under any name"))
 
 
 def _default(plans: list[Path], kind: ReportFormat) -> Path:
@@ -85,12 +93,18 @@ def _studies(with_: str) -> list[str]:
     return [name.strip() for name in with_.split(",") if name.strip()]
 
 
-def _beside(plans: list[Path], kind: ReportFormat) -> list[Path]:
-    """The pictures in a plan file's own folder."""
+def _pictures(plans: list[Path], kind: ReportFormat, named: list[Path] | None, session: Session) -> list[Picture]:
+    """Those that were named; else those beside the one plan file, as far as they can be shown."""
     if len(plans) > 1 or kind is ReportFormat.md:
         return []
-    found = sorted(plans[0].parent.glob("*.svg")) if plans[0].parent.is_dir() else []
-    return [path for path in found if path.is_file() and path.stat().st_size <= MOST_PICTURE_BYTES][:MOST_BESIDE]
+    from planner.report.html.pictures import pictures_beside, read_picture
+
+    if named is not None:
+        return [read_picture(path) for path in named]
+    found, left_out = pictures_beside(plans[0])
+    for said in left_out:
+        session.say(f"warning: {said}")
+    return found
 
 
 def _check(plans: list[Path], kind: ReportFormat, with_: str, pictures: list[Path]) -> None:
@@ -108,7 +122,7 @@ def _check(plans: list[Path], kind: ReportFormat, with_: str, pictures: list[Pat
 
 
 def _rendered(
-    stored: list[StoredSet], kind: ReportFormat, studies: list[str], pictures: list[Path], session: Session
+    stored: list[StoredSet], kind: ReportFormat, studies: list[str], pictures: list[Picture], session: Session
 ) -> str:
     if kind is ReportFormat.md:
         from planner.report.markdown import several, to_markdown
@@ -120,28 +134,19 @@ def _rendered(
         return compare_html(stored)
     from planner.report.html import report_html
 
-    return report_html(stored[0], _solved(stored[0], studies, session), [_picture(path) for path in pictures])
+    return report_html(stored[0], _solved(stored[0], studies, session), pictures)
 
 
 def _solved(stored: StoredSet, studies: list[str], session: Session) -> list[Chart]:
     """The charts that need more solves."""
     if not studies:
         return []
+    from planner.report.format import safe
     from planner.report.html.studies import study_charts
 
+    if not stored.plan_set.plans:
+        name = safe(stored.plan_set.scenario_name, 60)
+        session.say(f"warning: {name} has no plan, so the page is without {' and '.join(studies)}")
+        return []
     with session.progress() as progress, session.interruptible() as stop:
         return study_charts(stored, studies, progress, stop)
-
-
-def _picture(path: Path) -> Picture:
-    from planner.errors import Diagnostic, InputError
-    from planner.report.html.parts import Picture
-
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MOST_PICTURE_BYTES + 1)
-    except OSError as error:
-        raise InputError(Diagnostic("unreadable-file", f"cannot read {path}: {error.strerror}")) from None
-    if len(data) > MOST_PICTURE_BYTES or b"<svg" not in data[:2000]:
-        raise InputError(Diagnostic("not-a-picture", f"{path}: not an SVG of at most 2 MB"))
-    return Picture(path.name, data)

@@ -40,7 +40,7 @@ def sensitivity(
     from planner.study.sensitivity import sensitivity as compute
 
     session = Session(quiet=quiet, verbose=verbose)
-    check_output(output)
+    check_output(output, [scenario])
     loaded = load(scenario)
     session.warn(loaded.warnings)
     with session.progress() as progress, session.interruptible() as stop:

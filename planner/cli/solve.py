@@ -38,7 +38,7 @@ TimeLimit = Annotated[float | None, typer.Option(help="Stop after S seconds, wit
 Verify = Annotated[bool, typer.Option("--verify", help="Solve again with other solver settings.")]
 WriteLp = Annotated[Path | None, typer.Option(help="Write the optimisation model there, in LP format.", metavar="FILE")]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write reports/<name>/plans.json.")]
-Html = Annotated[bool, typer.Option("--html", help="Also write reports/<name>/report.html.")]
+Html = Annotated[bool, typer.Option("--html", help="Also write report.html, beside the plan file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the answer and errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Versions, and tracebacks.")]
 
@@ -71,8 +71,8 @@ def solve(
     session = Session(quiet=quiet, verbose=verbose)
     loaded = load(scenario)
     session.warn(loaded.warnings)
-    report = _report_path(loaded, no_report, output, write_lp)
-    page = _page_path(loaded) if html else None
+    report = _report_path(loaded, scenario, no_report, output, write_lp)
+    page = _page_path(loaded, scenario, format_, output) if html else None
     found = _solved(session, loaded, plans=plans, verify=verify, write_lp=write_lp and str(write_lp), **limits)
     plan_file = _plan_file(found, loaded)
     code = session.deliver(found, rendered(found, format_, output, plan_file, loaded), output, report, plan_file)
@@ -84,24 +84,26 @@ def solve(
     return code
 
 
-def _report_path(loaded: Scenario, no_report: bool, *others: Path | None) -> Path | None:
+def _report_path(loaded: Scenario, file: Path, no_report: bool, *others: Path | None) -> Path | None:
     """Where the plan file goes; all that will be written is known to be writable before the solve."""
     from planner.report.write import check_writable, report_folder
 
     report = None if no_report else report_folder(loaded.name) / "plans.json"
     if report is not None:
-        check_writable(report, make_folder=True)
+        check_writable(report, make_folder=True, inputs=[file])
     for path in others:
         if path is not None and str(path) != "-":
-            check_writable(path)
+            check_writable(path, inputs=[file])
     return report
 
 
-def _page_path(loaded: Scenario) -> Path:
+def _page_path(loaded: Scenario, file: Path, format_: Format | None, output: Path | None) -> Path:
+    """Beside the plan file that was asked for, as ``planner report`` has it; else beside ``plans.json``."""
     from planner.report.write import check_writable, report_folder
 
-    page = report_folder(loaded.name) / "report.html"
-    check_writable(page, make_folder=True)
+    named = output is not None and str(output) != "-" and (format_ or _implied(output)) is Format.json
+    page = (output.parent if named and output else report_folder(loaded.name)) / "report.html"
+    check_writable(page, make_folder=True, inputs=[file])
     return page
 
 

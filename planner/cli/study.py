@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -76,9 +76,9 @@ def deliver(
         to_stdout(text)
 
 
-def check_output(output: Path | None) -> None:
-    """Find out before a long run that the output cannot be written."""
+def check_output(output: Path | None, inputs: Sequence[Path] = ()) -> None:
+    """Find out before a long run that the output cannot be written, or is one of the inputs."""
     from planner.report.write import check_writable
 
     if output is not None and str(output) != "-":
-        check_writable(output)
+        check_writable(output, inputs=inputs)

@@ -56,7 +56,7 @@ def sweep(
     from planner.study.sweep import sweep as compute
 
     session = Session(quiet=quiet, verbose=verbose)
-    check_output(output)
+    check_output(output, [scenario])
     if _is_parquet(format_, output):
         require_parquet()
     loaded = load(scenario)

@@ -13,6 +13,7 @@ import os
 import stat
 import sys
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 
 from planner.errors import Diagnostic, InputError, PlannerError
@@ -42,12 +43,14 @@ def report_folder(scenario_name: str, root: Path = Path("reports")) -> Path:
     return root / safe_name(scenario_name)
 
 
-def check_writable(target: Path, make_folder: bool = False) -> None:
+def check_writable(target: Path, make_folder: bool = False, inputs: Iterable[Path] = ()) -> None:
     """Find out before a long run, not after it, that ``target`` cannot be written; changes nothing.
 
     Raises:
-        PlannerError: The folder is missing (and is not to be made) or not writable, or the target is a folder.
+        PlannerError: The folder is missing (and is not to be made) or not writable, the target is a folder, or it is
+            one of the ``inputs``, under whatever name.
     """
+    _keep(inputs, target)
     try:
         if target.is_dir():
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -62,6 +65,19 @@ def check_writable(target: Path, make_folder: bool = False) -> None:
             raise OSError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise cannot_write(str(target), error) from error
+
+
+def _keep(inputs: Iterable[Path], target: Path) -> None:
+    """Never write over what is read: neither by its name nor through a link."""
+    for source in inputs:
+        try:
+            same = target.is_file() and os.path.samefile(source, target)
+        except (OSError, ValueError):
+            continue  # whoever reads it says why it cannot be read
+        if same:
+            alias = "" if str(source) == str(target) else f", the same file as {source}"
+            fault = f"{target} is an input of this command{alias}, and would be overwritten"
+            raise InputError(Diagnostic("overwrites-input", fault, hint="give the output another name"))
 
 
 def write_text(target: Path, text: str, make_folder: bool = False) -> None:
