@@ -313,8 +313,12 @@ def transfer_nodes(system: System) -> float:
 
 
 def decode_options(system: System) -> tuple[DecodeOption, ...]:
-    """Decode pools that keep TPOT and fit their memory; per tensor parallelism, only those that no other beats."""
+    """Decode pools that keep TPOT and fit their memory; per tensor parallelism, only those that no other beats.
+
+    Each has the fewest instances that hold its sequences and, where KV must cross between nodes, receive it.
+    """
     found = []
+    nodes_needed = transfer_nodes(system) * (1 - 1e-9)
     for config in system.configs:
         memory = system.kv_memory(config)
         for batch in system.scenario.engine.batches:
@@ -324,7 +328,10 @@ def decode_options(system: System) -> tuple[DecodeOption, ...]:
             count = decode.instances_needed(system.concurrency(steps), system.z, batch)
             gpus = count * config.gpus
             billed, nodes = _billed(system, gpus)
-            if nodes >= transfer_nodes(system) * (1 - 1e-9) and gpus < system.scenario.deployment.max_gpus:
+            while nodes < nodes_needed and gpus < system.scenario.deployment.max_gpus:
+                count, gpus = count + 1, gpus + config.gpus
+                billed, nodes = _billed(system, gpus)
+            if gpus < system.scenario.deployment.max_gpus:
                 found.append(DecodeOption(config, batch, count, gpus, billed, nodes))
     found.sort(key=lambda d: (d.billed_gpus, d.gpus, d.instances, -d.config.tp, d.batch))
     coupled = system.scenario.deployment.transfer.prefill_tp_at_most_decode_tp

@@ -124,8 +124,8 @@ def _decode_pool(p: Physics, prefill: Config, prefill_nodes: float) -> tuple[int
                 continue
             m = sum(k.rate * k.output * s for k, s in zip(p.classes, steps, strict=True))
             n = math.ceil(math.ceil(m + p.z * math.sqrt(m) - 1e-9) / b)
-            if p.nodes(n * c.gpus) < need_nodes * (1 - 1e-9):
-                continue
+            while p.nodes(n * c.gpus) < need_nodes * (1 - 1e-9) and n * c.gpus <= p.dep["max_gpus"]:
+                n += 1
             if best is None or n * c.gpus < best[0]:
                 best = (n * c.gpus, c.gpus, b, n)
     return best

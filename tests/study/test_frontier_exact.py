@@ -143,3 +143,15 @@ def test_a_range_upside_down_is_refused(invoke, path):
     done = invoke("frontier", path("paper"), "--from", 5000, "--no-report")
     assert done.code == 2
     assert "--to" in done.err
+
+
+def test_more_load_never_costs_less_where_kv_must_cross_between_nodes():
+    scenario = small(11)
+    assert scenario is not None
+    assert scenario.deployment.transfer.gb_per_s_per_node is not None
+    system, axis = System(scenario), AXES["requests"]
+    loads = [50.0 + 1.5 * k for k in range(20)]
+    costs = [
+        solve_cell(axis.at(system, load), "disaggregated", False, SolveSettings(1e-6)).proof.cost for load in loads
+    ]
+    assert costs == sorted(costs)
