@@ -254,6 +254,7 @@ def stream_of(
     sets: Sequence[RoleSet],
     decodes: Sequence[DecodeOption],
 ) -> Stream | None:
+    """The designs of one configuration (and batch), None where it can serve at no count."""
     hbm = _hbm_per_instance(system, config, batch)
     if hbm < 0:
         return None

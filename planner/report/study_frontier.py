@@ -148,8 +148,8 @@ def _cells(found: Frontier) -> list[str]:
 def _marks(found: Frontier) -> list[str]:
     lines = []
     for mark in found.marks:
-        easier = "" if mark.easier is None else f"{number(mark.easier, 1)} → "
-        lines += paragraph(f"{easier}{number(mark.harder, 1)} {found.axis.unit}: {mark.cell}: {mark.text}", hang=2)
+        ends = dict.fromkeys(number(x, 1) for x in (mark.easier, mark.harder) if x is not None)
+        lines += paragraph(f"{' → '.join(ends)} {found.axis.unit}: {mark.cell}: {mark.text}", hang=2)
     return lines
 
 
