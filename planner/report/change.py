@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from planner.plan import PlanSet
 from planner.report.certainty import sentence
-from planner.report.combining import verdict_sentence
 from planner.report.derivation import meaning
-from planner.report.format import joined, percent, safe, usd
+from planner.report.format import joined, percent, safe, unit_price
 from planner.report.reread import StoredSet
 from planner.report.tabular import per_month
+from planner.report.together import beyond, span
+from planner.report.words import even
 
 FIRM = "high"
 STOPPED = "stopped early"
@@ -19,13 +20,19 @@ def changes(stored: StoredSet) -> list[tuple[str, str]]:
     found = stored.plan_set
     if not found.plans:
         return []
-    return [*_stopped(found), *_runner_up(found), *_times(stored), *_binding(found), *_limits(found),
+    return [*_stopped(found), *_runner_up(found), *_times(stored), *_binding(found), *_limits(stored),
             *_combining(found), *_proof(found), *_prices(stored), *_estimates(found)]  # fmt: skip
 
 
 def _stopped(found: PlanSet) -> list[tuple[str, str]]:
-    said = [safe(text.removeprefix(STOPPED).lstrip(), 200) for text in found.warnings if text.startswith(STOPPED)]
-    return [("Stopped early", "; ".join(said) + ".")] if said else []
+    """Why the search ended before its time, each reason once, and what that leaves open."""
+    left_open: dict[str, list[str]] = {}
+    for warning in found.warnings:
+        if warning.startswith(STOPPED):
+            why, _, said = safe(warning.removeprefix(STOPPED).strip(), 200).partition(": ")
+            left_open.setdefault(why, []).append(said)
+    told = [f"{why}: {'; '.join(said)}" for why, said in left_open.items()]
+    return [("Stopped early", "; ".join(told) + ".")] if told else []
 
 
 def _runner_up(found: PlanSet) -> list[tuple[str, str]]:
@@ -33,7 +40,7 @@ def _runner_up(found: PlanSet) -> list[tuple[str, str]]:
         return []
     best, second = found.plans[0].evaluation, found.plans[1]
     more = second.evaluation.usd_per_hour - best.usd_per_hour
-    differs = safe("; ".join(second.differs_by), 200)
+    differs = even(safe("; ".join(second.differs_by), 200))
     share = percent(more / (best.usd_per_hour or 1.0), 1, signed=True)
     text = f"{share}, {per_month(more)} a month more" if more > 0 else "costs the same"
     return [("The next design:", f"{text}{f' ({differs})' if differs else ''}.")]
@@ -44,7 +51,8 @@ def _binding(found: PlanSet) -> list[tuple[str, str]]:
     return [("What binds:", "; ".join(entries) + ".")] if entries else []
 
 
-def _limits(found: PlanSet) -> list[tuple[str, str]]:
+def _limits(stored: StoredSet) -> list[tuple[str, str]]:
+    found = stored.plan_set
     if found.verdict is None:
         return []
     best = found.plans[0].evaluation.usd_per_hour
@@ -53,7 +61,7 @@ def _limits(found: PlanSet) -> list[tuple[str, str]]:
         cost = ""
         if limit.usd_per_hour is not None:
             cost = f", {_against(limit.usd_per_hour, best)}"
-        entries.append(f"{safe(limit.relaxation, 120)}: {safe(limit.becomes, 200)}{cost}")
+        entries.append(f"{safe(limit.relaxation, 120)}: {even(safe(limit.becomes, 200), stored.system)}{cost}")
     return [("Solved again with", "; ".join(entries) + ".")] if entries else []
 
 
@@ -68,15 +76,8 @@ def _against(usd_per_hour: float, best: float) -> str:
 
 
 def _combining(found: PlanSet) -> list[tuple[str, str]]:
-    if found.verdict is None:
-        return []
-    firm = [p.interaction_usd_per_hour for p in found.verdict.points if p.interaction_usd_per_hour is not None]
-    span = ""
-    if firm:
-        low, high = usd(min(firm), signed=True), usd(max(firm), signed=True)
-        span = f" Near this load (see below) the interaction is {low} to {high}/h."
-    first = verdict_sentence(found).split("\n", 1)[0]
-    return [("Tiers with disaggregation:", f"{first}.{span}")]
+    said = beyond(found)
+    return [("Tiers with disaggregation:", joined([said, span(found)], " "))] if said else []
 
 
 def _proof(found: PlanSet) -> list[tuple[str, str]]:
@@ -96,12 +97,15 @@ def _prices(stored: StoredSet) -> list[tuple[str, str]]:
     found = stored.plan_set
     sources, defaults = dict(found.sources), dict(found.defaults)
     entries = []
-    for key in dict.fromkeys(line.source_key for line in found.plans[0].evaluation.costs if line.usd_per_hour > 0):
+    lines = {line.source_key: line for line in found.plans[0].evaluation.costs if line.usd_per_hour > 0}
+    for key, line in lines.items():
         source = sources.get(key, "")
         confidence = source.rpartition("confidence ")[2]
         if key in defaults or (source and confidence != FIRM):
             kind = joined(["a default" if key in defaults else "", f"confidence {confidence}" if source else ""], ", ")
-            entries.append(f"{safe(key, 60)} ({safe(kind, 80)})")
+            goods = "GPUs" if line.unit == "GPU" else safe(line.item, 40)
+            price = unit_price(line.unit_usd_per_hour, safe(line.unit, 20))
+            entries.append(f"{goods} at {price} ({safe(kind, 80)})")
     return [("Prices to check:", "; ".join(entries) + ".")] if entries else []
 
 
@@ -109,4 +113,8 @@ def _estimates(found: PlanSet) -> list[tuple[str, str]]:
     notes = len(dict.fromkeys(found.plans[0].evaluation.notes))
     if not notes:
         return []
-    return [("Estimates it rests on:", f"{notes}, under Assumptions; {len(found.defaults)} values are defaults.")]
+    return [("Estimates it rests on:", f"{notes}, under Assumptions; {_defaults(len(found.defaults))}.")]
+
+
+def _defaults(count: int) -> str:
+    return "1 value is a default" if count == 1 else f"{count} values are defaults"

@@ -12,14 +12,14 @@ NOTHING = "No design keeps every promise"
 
 
 def headline(stored: StoredSet) -> str:
-    """The purchase as a request, for the heading and the page's title; less certain where it is not proven."""
+    """What it takes as a request, for the heading and the page's title; less certain where it is not proven."""
     proof = stored.plan_set.certificate
-    verb = "Buy" if proof is None or proof.proven else "Best found so far:"
+    verb = "Run on" if proof is None or proof.proven else "Best found so far:"
     return f"{verb} {purchase(stored)}" if stored.plan_set.plans else purchase(stored)
 
 
 def purchase(stored: StoredSet) -> str:
-    """What the first plan buys, in words."""
+    """What the first plan runs on, bought or rented, in words."""
     if not stored.plan_set.plans:
         return NOTHING if stored.plan_set.status == "infeasible" else "No plan was found"
     best = stored.plan_set.plans[0].evaluation

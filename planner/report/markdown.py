@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from planner.plan import PlanSet
-from planner.report.combining import verdict_sentence
-from planner.report.format import joined, safe, usd, usd_per_mtok
-from planner.report.table import certificate_line, design, saving
+from planner.report.format import joined, percent, safe, usd_per_mtok
+from planner.report.table import certificate_line, design
 
 if TYPE_CHECKING:
     from planner.report.reread import StoredSet
@@ -48,23 +47,38 @@ def _plan(stored: StoredSet) -> list[str]:
     from planner.report.change import changes
     from planner.report.purchase import NOTE, order
     from planner.report.tabular import per_month, per_year, ranked, tiers, ttft
+    from planner.report.whole import bought_whole
 
     found = stored.plan_set
     best = found.plans[0].evaluation
     price = (
-        f"{per_month(best.usd_per_hour)} a month, {per_year(best.usd_per_hour)} a year, {usd(best.usd_per_hour)} an "
-        f"hour; {usd_per_mtok(best.usd_per_million_tokens)} per million tokens"
+        f"{per_month(best.usd_per_hour)} a month, {per_year(best.usd_per_hour)} a year; "
+        f"{usd_per_mtok(best.usd_per_million_tokens)} per million tokens"
     )
     could = [f"{subject} {said}" for subject, said in changes(stored)]
     return [
         f"**{escaped(price)}**: {escaped(design(found.plans[0]))}",
-        escaped(saving(found)),
+        escaped(_saved(found)),
         escaped(certificate_line(found.certificate, found.seconds)) + ".",
         _table(order(best, stored.scenario)),
+        escaped(bought_whole(best, stored.scenario)),
         escaped(NOTE),
         f"## What could change the answer\n\n{_bullets(could)}" if could else "",
         *map(_table, (ttft(best), tiers(best), ranked(found.plans))),
     ]
+
+
+def _saved(found: PlanSet) -> str:
+    from planner.report.headline import simplest
+    from planner.report.tabular import per_month
+
+    base, best = simplest(found), found.plans[0].evaluation
+    if base is None:
+        return ""
+    share = 1 - best.usd_per_hour / (base.usd_per_hour or 1.0)
+    if share < 5e-4:
+        return f"{base.name} is the cheapest"
+    return f"{percent(share)} below {base.name} ({per_month(base.usd_per_hour)} a month)"
 
 
 def _nothing(found: PlanSet) -> list[str]:
@@ -116,13 +130,10 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _cells(plan_set: PlanSet) -> str:
-    if not any(cell.evaluation for cell in plan_set.cells):
+    from planner.report.together import cells, sentences
+
+    priced = cells(plan_set)
+    if priced is None:
         return ""
-    rows = []
-    for architecture in dict.fromkeys(cell.architecture for cell in plan_set.cells):
-        pair = sorted((c for c in plan_set.cells if c.architecture == architecture), key=lambda c: c.tiered)
-        rows.append([architecture, *(usd(c.evaluation.usd_per_hour) if c.evaluation else "not possible" for c in pair)])
-    found = table(
-        "Do tiers and disaggregation add up?", ["per hour", "without tiers", "with tiers"], rows, right=(1, 2)
-    )
-    return found + (f"\n\n{escaped(verdict_sentence(plan_set))}" if plan_set.verdict else "")
+    found = table(f"Do tiers and disaggregation add up? {priced.caption}", priced.titles, priced.rows, priced.right)
+    return "\n\n".join([found, *map(escaped, sentences(plan_set))])

@@ -85,15 +85,14 @@ def _path_cells(path: TtftPath) -> list[str]:
     parts_s = [path.queue_s, path.fetch_s, path.prefill_s, path.transfer_s]
     limit_s = path.total_s + path.slack_s
     decimals = 1 if limit_s >= 0.1 else 3
-    *parts, slack = rounded_to_sum([*(1e3 * part for part in parts_s), 1e3 * path.slack_s], decimals)
-    figures = [number(part, decimals) if exact > 0 else ABSENT for part, exact in zip(parts, parts_s, strict=True)]
+    figures = [number(1e3 * part, decimals) if part > 0 else ABSENT for part in parts_s]  # equal times look equal
     return [
         safe(path.class_name, _SHORT_NAME),
         safe(path.path, _SHORT_NAME),
         percent(path.probability),
         *figures,
-        number(sum(parts), decimals),
-        number(slack, decimals),
+        number(1e3 * path.total_s, decimals),
+        number(1e3 * path.slack_s, decimals),
         bar(parts_s, limit_s),
     ]
 

@@ -20,6 +20,7 @@ from planner.report.format import (
 )
 from planner.report.sections import pool
 from planner.report.table import in_use
+from planner.report.words import even
 
 HOURS_PER_MONTH = 730.0  # a twelfth of a year, as clouds bill
 HOURS_PER_YEAR = 8760.0
@@ -83,7 +84,7 @@ def ranked(plans: tuple[Plan, ...]) -> Table:
             "" if n == 0 else percent(plan.evaluation.usd_per_hour / first - 1.0, 1, signed=True),
             short_design(plan.evaluation),
             " + ".join(pool(p) for p in (plan.evaluation.prefill, plan.evaluation.decode) if p),
-            safe("; ".join(plan.differs_by), 400) or ABSENT,
+            even(safe("; ".join(plan.differs_by), 400)) or ABSENT,
         )
         for n, plan in enumerate(plans)
     ]
@@ -141,12 +142,12 @@ def stages(path: TtftPath) -> tuple[float, ...]:
 
 
 def ttft(found: Evaluation) -> Table:
-    """Every path in use, stage by stage; the stages sum to the total and, with the slack, to the limit."""
-    rows = []
-    for path in (p for p in found.paths if p.in_use):
-        *parts, slack = rounded_to_sum([1e3 * part for part in (*stages(path), path.slack_s)], 1)
-        shown = [number(part, 1) for part in parts]
-        rows.append((safe(path.class_name), safe(path.path), percent(path.probability, 1), *shown,
-                     number(sum(parts), 1), number(slack, 1)))  # fmt: skip
+    """Every path in use, stage by stage; equal times look equal, so that sums may be off in the last digit."""
+    rows = [
+        (safe(path.class_name), safe(path.path), percent(path.probability, 1),
+         *(number(1e3 * time_s, 1) for time_s in (*stages(path), path.total_s, path.slack_s)))
+        for path in found.paths if path.in_use
+    ]  # fmt: skip
     titles = ("class", "path", "share", "queue", "fetch", "prefill", "transfer", "total", "slack")
-    return Table("Time to first token, path by path, ms", titles, tuple(rows), frozenset(range(2, 9)))
+    caption = "Time to first token, path by path, ms (each rounded)"
+    return Table(caption, titles, tuple(rows), frozenset(range(2, 9)))

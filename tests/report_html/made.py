@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from planner.optimize import solve_scenario
+from planner.plan import PlanSet
 from planner.report.data import to_json
 from planner.report.html import report_html
-from planner.report.reread import stored_set
+from planner.report.reread import StoredSet, stored_set
 from planner.scenario import load
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -55,3 +56,8 @@ def hostile() -> Any:
     changed["scenario"]["resolved"]["description"] = EVIL
     changed["scenario"]["resolved"]["model"]["title"] = EVIL[:80]
     return changed
+
+
+def page_of_set(found: PlanSet, stored: StoredSet | None = None) -> str:
+    """The report of results that no file holds."""
+    return report_html(stored or StoredSet(found, None, ""))

@@ -19,13 +19,11 @@ from typing import Any
 import pytest
 
 from planner.optimize import solve_scenario
-from planner.plan import CostLine, TierUse
 from planner.report import data as plan_json
 from planner.report.assumptions import values
 from planner.report.change import changes
 from planner.report.html.breakeven import best_capacity, value_of_hits
 from planner.report.html.page import PLOTLY, asset
-from planner.report.purchase import order, pieces
 from planner.report.reread import stored_set
 from planner.scenario import load
 from tests.report import sample
@@ -131,7 +129,7 @@ def test_the_first_screen_answers(chat: Any, page: str) -> None:
     first = page[page.index('<section id="answer">') : page.index('<section id="costs">')]
     gpus = sum(line["quantity"] for line in best["costs"] if line["unit"] == "GPU")
     for said in (
-        f"Buy {gpus:.0f} H200 SXM GPUs",
+        f"Run on {gpus:.0f} H200 SXM GPUs",
         f"${best['usd_per_hour'] * 730:,.0f}",
         f"${best['usd_per_hour'] * 8760:,.0f} a year",
         f"${best['usd_per_million_tokens']:.4f}",
@@ -177,16 +175,6 @@ def test_the_error_of_the_times_is_on_the_first_screen(tmp_path: Path, correctio
     assert f"TPOT {1e3 * best.tpot_s:,.0f} ms ± {100 * best.tpot_error:.0f} %" in first
     assert f"± {100 * best.ttft_error:.0f} %; limit 2,500 ms" in first
     assert stored_set(data).plan_set.plans[0].evaluation.ttft_error == best.ttft_error
-
-
-def test_shown_bills_add_up(chat: Any) -> None:
-    stored = stored_set(chat)
-    for plan in stored.plan_set.plans:
-        table = order(plan.evaluation, stored.scenario)
-        for column in (2, 3, 4):
-            amounts = [float(row[column].strip("$").replace(",", "")) for row in table.rows]
-            assert sum(amounts[:-1]) == pytest.approx(amounts[-1], abs=1e-6)
-        assert table.rows[-1][4] == f"${plan.evaluation.usd_per_hour:,.2f}"
 
 
 def test_every_value_of_the_scenario_is_listed(chat: Any, page: str) -> None:
@@ -282,27 +270,6 @@ def test_what_could_change_names_the_runner_up_and_what_binds(chat: Any) -> None
     assert f"${more * 730:,.0f} a month more" in said["The next design:"]
     assert "TTFT" in said["What binds:"]
     assert "transfer made free" in said["Solved again with"]
-
-
-def test_capacity_is_rounded_up_to_whole_pieces() -> None:
-    def tier(name: str, size_tb: float) -> TierUse:
-        return TierUse(name, "sync", size_tb * 1e12, 0, 0, 0, 0, 0, 0, 0, "")
-
-    assert pieces(tier("nvme", 20.0), 2.5, 3.84e12) == "5 drives of 3.84 TB"
-    assert pieces(tier("nvme", 20.0), 2.5, None) == "3 nodes × 2 drives of 3.84 TB = 23.0 TB (15 % more than planned)"
-    assert pieces(tier("dram", 0.01), 1.0, None).startswith("1 node × 16 DIMMs of 16 GiB = 275 GB")
-    assert pieces(tier("dram", 11.293), 6.0, None).startswith("6 nodes × 32 DIMMs of 64 GiB = 13.2 TB")
-    assert pieces(tier("dram", 24.7), 10.0, None).startswith("10 nodes × 24 DIMMs of 96 GiB")  # 12 channels a socket
-    assert pieces(tier("dram", 90.0), 1.0, None).startswith("1 node × 328 DIMMs of 256 GiB")  # more than fits: as it is
-    assert pieces(tier("object-store", 3.0), 3.0, None) == "1.00 TB in each of 3 nodes"
-    line = CostLine("dram included", 1.0, "GB", 0.0, 0.0, "tiers[0].usd_per_gb_hour")
-    assert "comes with the nodes" in str(order(_with_line(line), None).rows)
-
-
-def _with_line(line: CostLine) -> Any:
-    from dataclasses import replace
-
-    return replace(sample.disaggregated(), costs=(line,))
 
 
 def test_break_even_is_where_the_next_byte_pays_for_itself(chat: Any) -> None:

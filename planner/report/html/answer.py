@@ -5,13 +5,14 @@ from __future__ import annotations
 from planner.plan import Evaluation, PlanSet
 from planner.report.certainty import band, errors
 from planner.report.change import changes
-from planner.report.format import ms, percent, quantity, safe, usd, usd_per_mtok
+from planner.report.format import ms, percent, quantity, safe, usd_per_mtok
 from planner.report.headline import headline, simplest
 from planner.report.html.parts import bullets, prose, table_html, text
 from planner.report.purchase import NOTE, order
 from planner.report.reread import StoredSet
 from planner.report.table import certificate_line
 from planner.report.tabular import Table, per_month, per_year
+from planner.report.whole import bought_whole
 
 
 def answer(stored: StoredSet, studied: list[tuple[str, str]]) -> str:
@@ -23,15 +24,21 @@ def answer(stored: StoredSet, studied: list[tuple[str, str]]) -> str:
     if not found.plans:
         return _nothing(stored)
     best = found.plans[0].evaluation
+    whole = bought_whole(best, stored.scenario)
     cards = [_cost_card(best), _token_card(stored, best), _saving_card(found, best), _promise_card(stored, best)]
     could = [*changes(stored), *studied]
     return (
         f"<h1>{prose(headline(stored))}</h1>\n<p class=lead>{prose(found.headline, 400)}</p>\n"
         f"<div class=cards>{''.join(cards)}</div>\n"
         f'<p class="{_tone(found)}">{text(_sentence(certificate_line(found.certificate, found.seconds)))}</p>\n'
-        f"<div class=pair><div>{table_html(order(best, stored.scenario))}<p class=note>{text(NOTE)}</p></div>\n"
+        f"<div class=pair><div>{table_html(order(best, stored.scenario))}{_paragraph(whole)}"
+        f"<p class=note>{text(NOTE)}</p></div>\n"
         f'<div id="change"><h2>What could change the answer</h2>{bullets(could)}</div></div>\n'
     )
+
+
+def _paragraph(said: str) -> str:
+    return f"<p>{prose(said)}</p>" if said else ""
 
 
 def _card(title: str, value: str, *below: str) -> str:
@@ -40,8 +47,7 @@ def _card(title: str, value: str, *below: str) -> str:
 
 
 def _cost_card(best: Evaluation) -> str:
-    return _card("Cost per month", per_month(best.usd_per_hour), f"{per_year(best.usd_per_hour)} a year",
-                 f"{usd(best.usd_per_hour)} an hour")  # fmt: skip
+    return _card("Cost per month", per_month(best.usd_per_hour), f"{per_year(best.usd_per_hour)} a year")
 
 
 def _token_card(stored: StoredSet, best: Evaluation) -> str:
@@ -109,11 +115,11 @@ def _ways_out(found: PlanSet) -> str:
                            *(f"{safe(c.key, 60)}: {_after(c.after)}" for c in cheapest.changes)))  # fmt: skip
     rows = [
         ("; ".join(f"{safe(c.key, 60)}: {_after(c.after)} instead of {_after(c.before)}" for c in fix.changes),
-         per_month(fix.usd_per_hour), per_year(fix.usd_per_hour), usd(fix.usd_per_hour))
+         per_month(fix.usd_per_hour), per_year(fix.usd_per_hour))
         for fix in found.fixes
     ]  # fmt: skip
-    titles = ("change of the scenario", "per month", "per year", "per hour")
-    table = Table("What makes it possible", titles, tuple(rows), frozenset({1, 2, 3}), stack=True)
+    titles = ("change of the scenario", "per month", "per year")
+    table = Table("What makes it possible", titles, tuple(rows), frozenset({1, 2}), stack=True)
     shown = f"<div class=cards>{''.join(cards)}</div>\n" if cards else ""
     return shown + (table_html(table) if rows else "")
 

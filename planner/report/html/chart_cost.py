@@ -34,7 +34,7 @@ def cost_chart(plan_set: PlanSet) -> Chart:
     ]
     for cell in plan_set.cells:
         if cell.evaluation:
-            name = f"{cell.architecture}, {'with tiers' if cell.tiered else 'HBM only'}"
+            name = f"{cell.architecture}, {'with' if cell.tiered else 'without'} tiers"
             design = short_design(cell.evaluation).split(" · ", 1)[-1]
             bars.append(Bar(name, joined([name, design]), cell.evaluation, "Cheapest of each kind"))
     return stack("cost", _title(plan_set), _says(plan_set), bars)
