@@ -34,12 +34,13 @@ def to_markdown(plan_set: PlanSet, stored: StoredSet | None = None) -> str:
 
 def several(files: Sequence[StoredSet]) -> str:
     """Several plan files side by side."""
-    from planner.report.side_by_side import headings, inputs, overview, simplest_note
+    from planner.report.side_by_side import headings, inputs, overview, proofs, simplest_note
 
     head, lead = headings(files)
     blocks = [f"# {escaped(head)}", escaped(lead), _table(overview(files)), escaped(simplest_note(files))]
     for found in inputs(files) or ():
         blocks += [_table(found)] if found.rows else []
+    blocks.append(_table(proofs(files)))
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 

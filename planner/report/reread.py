@@ -7,7 +7,7 @@ Numbers that may be infinite (a slack, a bound) became ``null`` and come back as
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,7 @@ class StoredSet:
     plan_set: PlanSet
     scenario: Scenario | None  # None where the file was written without its values
     text: str  # of the scenario file; empty where there was none
+    path: str = ""  # of the file that this was read from
 
     @cached_property
     def system(self) -> System | None:
@@ -65,7 +66,7 @@ def read_plan_set(path: Path) -> StoredSet:
     """
     data = read_json(path)
     try:
-        return stored_set(data)
+        return replace(stored_set(data), path=str(path))
     except (Misfit, OverflowError) as error:
         raise not_a_plan_file(path, str(error), data) from None
 

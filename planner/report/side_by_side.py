@@ -3,32 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from planner.plan import Evaluation, PlanSet
-from planner.report.assumptions import leaves, value_text
+from planner.report.assumptions import facts, leaves, value_text
 from planner.report.certainty import band, errors
-from planner.report.format import ABSENT, ms, percent, quantity, safe, usd, usd_per_mtok
+from planner.report.format import ABSENT, ms, percent, quantity, rounded_to_sum, safe, usd, usd_per_mtok
 from planner.report.headline import purchase, simplest
 from planner.report.reread import StoredSet
-from planner.report.tabular import Table, per_month, per_year
+from planner.report.study_common import counted
+from planner.report.tabular import HOURS_PER_MONTH, HOURS_PER_YEAR, Table, per_month, per_year
 from planner.scenario.yamltree import dotted
 
 IDENTITY = ("name", "description")
 FIRST = ("model.name", "model.title", "workload", "slo", "prices", "tiers", "engine", "deployment", "solve")
 
 
-def distinct(names: Sequence[str]) -> list[str]:
-    """Names told apart by a number where they repeat.
+def distinct(names: Sequence[str], paths: Sequence[str] = ()) -> list[str]:
+    """Names told apart where they repeat: by the end of the file's path that differs, else by a number.
 
     >>> distinct(["chat", "rag", "chat"])
     ['chat', 'rag', 'chat (2)']
+    >>> distinct(["chat", "chat"], ["old/chat/plans.json", "new/chat/plans.json"])
+    ['chat (old/chat/plans.json)', 'chat (new/chat/plans.json)']
     """
-    return [name if name not in names[:n] else f"{name} ({names[: n + 1].count(name)})" for n, name in enumerate(names)]
+    told = list(names)
+    for name in {name for name in names if names.count(name) > 1}:
+        places = [n for n, other in enumerate(names) if other == name]
+        ends = _ends([paths[n] if n < len(paths) else "" for n in places])
+        for count, (n, end) in enumerate(zip(places, ends, strict=True), 1):
+            told[n] = f"{name} ({safe(end, 60)})" if end else name if count == 1 else f"{name} ({count})"
+    return told
+
+
+def _ends(paths: Sequence[str]) -> list[str]:
+    """The shortest ends of paths that are all different; empty where there are none."""
+    parts = [Path(path).parts for path in paths]
+    for length in range(1, max(map(len, parts), default=0) + 1):
+        ends = [str(Path(*one[-length:])) if one else "" for one in parts]
+        if len(set(ends)) == len(ends) and all(ends):
+            return ends
+    return [""] * len(paths)
 
 
 def names_of(files: Sequence[StoredSet]) -> list[str]:
     """The scenarios' names, told apart."""
-    return distinct([safe(stored.plan_set.scenario_name, 60) for stored in files])
+    names = [safe(stored.plan_set.scenario_name, 60) for stored in files]
+    return distinct(names, [stored.path or stored.plan_set.scenario_file for stored in files])
 
 
 def best(stored: StoredSet) -> Evaluation | None:
@@ -37,8 +58,14 @@ def best(stored: StoredSet) -> Evaluation | None:
 
 
 def alternatives(files: Sequence[StoredSet]) -> bool:
-    """True where all serve the same traffic with the same model: one of them is to be chosen, not all to be bought."""
-    served = [(s.scenario.model.name, s.scenario.workload.classes) for s in files if s.scenario]
+    """True where all serve the same traffic with the same model: one of them is to be chosen, not all to be bought.
+
+    The same traffic is the same load of the same classes; what serves twice as much is another service.
+    """
+    served = [
+        (s.scenario.model.name, s.scenario.workload.classes, s.scenario.workload.requests_per_second)
+        for s in files if s.scenario
+    ]  # fmt: skip
     return len(served) == len(files) and all(one == served[0] for one in served)
 
 
@@ -61,21 +88,41 @@ def headings(files: Sequence[StoredSet]) -> tuple[str, str]:
     total = sum(cost for _, cost in found)
     gpus = sum(line.quantity for s in files if (plan := best(s)) for line in plan.costs if line.unit == "GPU")
     head = f"{len(found)} service{'' if len(found) == 1 else 's'} for {per_month(total)} a month"
-    return head, f"Together {per_year(total)} a year ({usd(total)} an hour) and {quantity(gpus)} GPUs.{none}"
+    both = saved_together(files)
+    against = "" if both is None else f", {_less(*both)} their simplest deployments"
+    return head, f"Together {per_year(total)} a year, {quantity(gpus)} GPUs{against}.{none}"
+
+
+def saved_together(files: Sequence[StoredSet]) -> tuple[float, float] | None:
+    """What all first plans cost, and what the simplest deployment of each would; None where one has neither."""
+    pairs = [(plan.usd_per_hour, base.usd_per_hour) for s in files
+             if (plan := best(s)) and (base := simplest(s.plan_set))]  # fmt: skip
+    if len(pairs) < len([s for s in files if best(s)]):
+        return None
+    return sum(cost for cost, _ in pairs), sum(base for _, base in pairs)
+
+
+def _less(cost: float, base: float) -> str:
+    saved = base - cost
+    if saved <= 5e-4 * base:
+        return "as much as"
+    return f"{per_month(saved)} a month ({percent(saved / base, 1)}) less than"
 
 
 def overview(files: Sequence[StoredSet]) -> Table:
     """One row per file: alternatives against the first of them, several services with their sum."""
     rivals = alternatives(files)
+    plans = [plan for stored in files if (plan := best(stored))]
+    summed = not rivals and len(plans) > 1
+    costs = iter(_columns(plans, summed))
     rows = [
-        _row(stored, name, files[0] if rivals else None) for stored, name in zip(files, names_of(files), strict=True)
+        _row(stored, name, next(costs) if best(stored) else ("", ""), files[0] if rivals else None)
+        for stored, name in zip(files, names_of(files), strict=True)
     ]
-    costs = [plan.usd_per_hour for stored in files if (plan := best(stored))]
-    summed = not rivals and len(costs) > 1
     if summed:
-        rows.append(("together", per_month(sum(costs)), per_year(sum(costs)), *[""] * 7))
+        rows.append(_together(files, plans))
     titles = ["service", "per month", "per year", "$/Mtok", "saves against the simplest", "slowest first token", "TPOT",
-              "hit rate", "proof", "what to buy"]  # fmt: skip
+              "hit rate", "proof", "runs on"]  # fmt: skip
     if rivals:
         titles.insert(3, "against the first")
     last = len(titles) - 1
@@ -85,7 +132,22 @@ def overview(files: Sequence[StoredSet]) -> Table:
     )
 
 
-def _row(stored: StoredSet, name: str, first: StoredSet | None) -> tuple[str, ...]:
+def _columns(plans: Sequence[Evaluation], summed: bool) -> list[tuple[str, str]]:
+    """Each plan's dollars per month and per year; where they are summed, they add up as shown."""
+    hourly = [plan.usd_per_hour for plan in plans]
+    columns = [[h * hours for h in hourly] for hours in (HOURS_PER_MONTH, HOURS_PER_YEAR)]
+    shown = [rounded_to_sum(column) if summed else column for column in columns]
+    return [(usd(month, 0), usd(year, 0)) for month, year in zip(*shown, strict=True)]
+
+
+def _together(files: Sequence[StoredSet], plans: Sequence[Evaluation]) -> tuple[str, ...]:
+    total, saved = sum(plan.usd_per_hour for plan in plans), saved_together(files)
+    share = ABSENT if saved is None else percent(max(0.0, 1 - saved[0] / (saved[1] or 1.0)), 1)
+    gpus = sum(line.quantity for plan in plans for line in plan.costs if line.unit == "GPU")
+    return ("together", per_month(total), per_year(total), "", share, *[""] * 4, f"{quantity(gpus)} GPUs")
+
+
+def _row(stored: StoredSet, name: str, costs: tuple[str, str], first: StoredSet | None) -> tuple[str, ...]:
     found, plan = stored.plan_set, best(stored)
     if plan is None:
         why = safe(found.reasons[0] if found.reasons else found.status, 120)
@@ -94,8 +156,7 @@ def _row(stored: StoredSet, name: str, first: StoredSet | None) -> tuple[str, ..
     proof = found.certificate
     return (
         name,
-        per_month(plan.usd_per_hour),
-        per_year(plan.usd_per_hour),
+        *costs,
         *against,
         usd_per_mtok(plan.usd_per_million_tokens),
         _saved(found, plan),
@@ -156,8 +217,8 @@ def inputs(files: Sequence[StoredSet]) -> tuple[Table, Table] | None:
     first = tuple(sorted((row for row in rows if _place(row[0]) < len(FIRST)), key=lambda row: _place(row[0])))
     rest = tuple(row for row in rows if _place(row[0]) == len(FIRST))
     return (
-        Table(f"{len(first)} inputs of the scenarios differ", titles, first, code=frozenset({0}), stack=True),
-        Table(f"{len(rest)} values of models and hardware differ", titles, rest, code=frozenset({0}), stack=True),
+        Table(_differ(len(first), "input", "the scenarios"), titles, first, code=frozenset({0}), stack=True),
+        Table(_differ(len(rest), "value", "models and hardware"), titles, rest, code=frozenset({0}), stack=True),
     )
 
 
@@ -165,3 +226,27 @@ def _place(key: str) -> int:
     return next(
         (n for n, part in enumerate(FIRST) if key == part or key.startswith((f"{part}.", f"{part}["))), len(FIRST)
     )
+
+
+def _differ(count: int, noun: str, of: str) -> str:
+    """How many differ.
+
+    >>> _differ(1, "input", "the scenarios")
+    '1 input of the scenarios differs'
+    """
+    return f"{counted(count, noun)} of {of} differ{'s' if count == 1 else ''}"
+
+
+def proofs(files: Sequence[StoredSet]) -> Table:
+    """Each file's proof, hash and versions, whole."""
+    columns = [
+        {
+            "read from": safe(stored.path, 400) or ABSENT,
+            **{str(row[0]): str(row[1]) for row in facts(stored.plan_set).rows},
+        }
+        for stored in files
+    ]
+    names = dict.fromkeys(name for column in columns for name in column)
+    rows = tuple((name, *(column.get(name, ABSENT) for column in columns)) for name in names)
+    titles = ("", *names_of(files))
+    return Table("Proof, versions and hashes of each", titles, rows, code=frozenset(range(1, len(titles))), stack=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,15 @@ import pytest
 
 from planner.cli import run
 from planner.errors import InputError
+from planner.plan import Plan
 from planner.report import data as plan_json
+from planner.report.headline import simplest
 from planner.report.html import report_html
 from planner.report.html.compare import compare_files, compare_html
-from planner.report.markdown import to_markdown
+from planner.report.markdown import several, to_markdown
 from planner.report.reread import read_plan_set, stored_set
-from planner.report.side_by_side import headings, overview
+from planner.report.side_by_side import alternatives, headings, inputs, overview
+from planner.scenario import replace as changed
 from planner.scenario.schema import Scenario
 from tests.report import sample
 from tests.report_html import made
@@ -52,6 +57,66 @@ def test_services_are_summed_and_alternatives_compared() -> None:
     )
 
 
+def test_services_that_differ_in_load_are_summed_not_chosen_from() -> None:
+    one, more = (stored_set(made.plan_data("chat")) for _ in range(2))
+    assert alternatives([one, more])
+    assert more.scenario is not None
+    grown = replace(more, scenario=changed(more.scenario, {"workload.requests_per_second": 27.0}))
+    assert not alternatives([one, grown])
+    assert headings([one, grown])[0].startswith("2 services for $")
+    assert overview([one, grown]).rows[-1][0] == "together"
+
+
+def test_months_of_services_add_up_and_the_saving_of_all_is_shown() -> None:
+    costs = [100_873.45 / 730, 84_138.40 / 730]  # rounded one by one they would sum to a dollar less
+    files = [
+        replace(s, plan_set=replace(s.plan_set, plans=(_costing(s.plan_set.plans[0], cost),)))
+        for s, cost in zip((stored_set(made.plan_data(n)) for n in ("chat", "steady")), costs, strict=True)
+    ]
+    table = overview(files)
+    assert table.rows[-1][1] == "$185,012"
+    for column in (1, 2):
+        *parts, total = (float(row[column].strip("$").replace(",", "")) for row in table.rows)
+        assert sum(parts) == total
+    base = sum(b.usd_per_hour for s in files if (b := simplest(s.plan_set)))
+    share = 1 - sum(costs) / base
+    assert share > 0.1
+    assert table.rows[-1][4] == f"{100 * share:.1f} %"
+    assert table.rows[-1][-1].endswith(" GPUs")
+    assert f"({100 * share:.1f} %) less than their simplest deployments" in headings(files)[1]
+
+
+def _costing(plan: Plan, usd_per_hour: float) -> Plan:
+    return replace(plan, evaluation=replace(plan.evaluation, usd_per_hour=usd_per_hour))
+
+
+def test_each_plan_has_its_hash_proof_and_versions_on_the_page() -> None:
+    files = []
+    for n in range(8):
+        data = made.plan_data("chat")
+        data["scenario"]["sha256"] = hashlib.sha256(bytes([n])).hexdigest()
+        data["certificate"]["relative_gap"] = n / 1000
+        files.append(stored_set(data))
+    page, text = compare_html(files).replace("<wbr>", ""), several(files)
+    for n, stored in enumerate(files):
+        assert stored.plan_set.scenario_sha256 in page
+        assert stored.plan_set.scenario_sha256 in text
+        assert f"{n / 10:.4f} %, " in page
+    bound = files[0].plan_set.certificate
+    assert bound is not None
+    assert f"${bound.usd_per_hour_lower_bound:,.4f}/h" in page
+    assert "HiGHS" in page[page.index('<section id="proof">') :]
+
+
+def test_one_input_that_differs_is_one_input() -> None:
+    one = stored_set(made.plan_data("chat"))
+    assert one.scenario is not None
+    other = replace(one, scenario=changed(one.scenario, {"slo.tpot_ms": 61.0}))
+    found = inputs([one, other])
+    assert found is not None
+    assert found[0].caption == "1 input of the scenarios differs"
+
+
 def test_markdown_has_months_and_several_plans(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ("chat", "steady")
     paths = [tmp_path / f"{name}.json" for name in names]
@@ -74,7 +139,8 @@ def test_scenarios_and_plan_files_are_compared(tmp_path: Path) -> None:
     plans = tmp_path / "plans.json"
     plans.write_text(made.plan_text("steady"), encoding="utf-8")
     page = compare_files([plans, made.SCENARIOS / "steady.yaml"])
-    assert "steady (2)" in page
+    for name in ("steady (plans.json)", "steady (steady.yaml)"):  # two of one name are told apart by their files
+        assert name in page
     assert "All inputs are the same" in page
 
 

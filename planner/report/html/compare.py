@@ -10,7 +10,7 @@ from planner.report.html.chart_cost import Bar, stack
 from planner.report.html.page import page
 from planner.report.html.parts import Chart, chart_html, details, prose, table_html, text
 from planner.report.reread import StoredSet, read_plan_set
-from planner.report.side_by_side import best, headings, inputs, names_of, overview, simplest_note
+from planner.report.side_by_side import best, headings, inputs, names_of, overview, proofs, simplest_note
 from planner.report.tabular import per_month, short_design
 
 
@@ -32,7 +32,7 @@ def _stored(path: Path, progress: Callable[[str], None] | None, stop: Callable[[
     from planner.scenario import load
 
     scenario = load(path)
-    return StoredSet(solve_scenario(scenario, progress=progress, stop=stop), scenario, scenario.text)
+    return StoredSet(solve_scenario(scenario, progress=progress, stop=stop), scenario, scenario.text, str(path))
 
 
 def compare_html(files: Sequence[StoredSet]) -> str:
@@ -47,11 +47,10 @@ def compare_html(files: Sequence[StoredSet]) -> str:
         ("answer", "Answer", answer),
         ("costs", "Cost", f"<h2>Cost</h2>{''.join(map(chart_html, charts))}" if charts else ""),
         ("inputs", "Inputs", f"<h2>Inputs that differ</h2>{_inputs(files)}"),
+        ("proof", "Proof", f"<h2>Proof</h2>{table_html(proofs(files))}"),
     ]
     versions = dict.fromkeys(f"planner {safe(stored.plan_set.planner_version, 20)}" for stored in files)
-    pairs = zip(names_of(files), files, strict=True)
-    foot = joined([*versions, *(f"{n} SHA-256 {safe(s.plan_set.scenario_sha256, 64)}" for n, s in pairs)])
-    return page(head, f"{len(files)} plans side by side", [s for s in sections if s[2]], charts, foot)
+    return page(head, f"{len(files)} plans side by side", [s for s in sections if s[2]], charts, joined(versions))
 
 
 def _charts(files: Sequence[StoredSet]) -> list[Chart]:
