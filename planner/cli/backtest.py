@@ -40,11 +40,12 @@ def backtest_command(
     Columns: backend (vllm, sglang, trtllm), backend_version, model_path, precision, mode (agg, disagg), isl, osl,
     concurrency (or batch_size), tp_size, attention_dp_size, moe_tp_size, moe_ep_size (disagg: each with prefill_ and
     decode_, and *_num_workers), silicon_ttft_ms, silicon_tpot_ms. Packaged rows are predicted by a fit that left out
-    their configuration and shape.
+    their configuration and shape, your own with the correction that the package holds for them.
     """
     from planner.report.data import SCHEMA_VERSION, dumps
     from planner.report.write import check_writable, to_stdout, write_text
 
+    _check_usage(file, picture, published, peer)
     for target in (output, picture):
         if target is not None and str(target) != "-":
             check_writable(target, inputs=[file] if file else [])
@@ -61,13 +62,33 @@ def backtest_command(
     return 0
 
 
+def _check_usage(file: Path | None, picture: Path | None, published: bool, peer: bool) -> None:
+    """Nothing that was asked for is left out silently."""
+    from planner.errors import Diagnostic, InputError
+
+    wrong = ""
+    if published and peer:
+        wrong = "--published and --peer are two answers: ask for one at a time"
+    elif (published or peer) and (file is not None or picture is not None):
+        what = "FILE" if file is not None else "--picture"
+        wrong = f"{what} belongs to measured rows, not to --{'peer' if peer else 'published'}"
+    elif picture is not None and picture.suffix.lower() != ".svg":
+        wrong = f"--picture writes SVG: {picture} does not end in .svg"
+    if wrong:
+        raise InputError(Diagnostic("usage", wrong, hint="see: planner backtest --help"))
+
+
 def _measured(file: Path | None, picture: Path | None) -> tuple[str, dict[str, object]]:
+    from planner.errors import Diagnostic, InputError
     from planner.fidelity.backtest import backtest
     from planner.fidelity.rows import read_rows
-    from planner.fidelity.text import to_data, to_text
+    from planner.fidelity.text import left_out, to_data, to_text
     from planner.scenario.catalog.corrections import MEASURED
 
     found = backtest(read_rows(file or MEASURED))
+    if not found.outcomes:
+        reasons = "; ".join(f"{count} x {reason}" for reason, count in list(left_out(found).items())[:10])
+        raise InputError(Diagnostic("no-rows", f"{file}: none of its rows can be predicted", hint=reasons))
     if picture is not None:
         from planner.fidelity.picture import to_svg
         from planner.report.write import write_text

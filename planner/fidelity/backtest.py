@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean, median
 
 from planner.fidelity.predict import Setup, packaged, predict, setup
-from planner.fidelity.rows import Row
-from planner.scenario.catalog.corrections import cross_validation
+from planner.fidelity.rows import Row, read_rows
+from planner.scenario import catalog
+from planner.scenario.catalog.corrections import FRONT_END, MEASURED, Correction, cross_validation, find
 
 SHORTEST_SERIES = 4  # concurrencies that a rank correlation needs
 ENOUGH_ROWS = 10  # of a group whose correction must not do harm
@@ -24,14 +26,19 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One row. ``validated`` is the prediction by a fit without the row's group; None for rows never fitted."""
+    """One row. ``validated`` is the prediction by a fit without the row's group; None for rows never fitted.
+
+    ``planned`` is with the correction that plans use, whatever version was measured; ``basis`` says which corrected.
+    """
 
     row: Row
     model: str
     workers: tuple[int, int]  # prefill, decode
     plain: Ratio
     corrected: Ratio
+    planned: Ratio
     validated: Ratio | None
+    basis: str
 
     @property
     def best(self) -> Ratio:
@@ -70,6 +77,9 @@ class Group:
     ttft: Errors
     plain_tpot: Errors
     plain_ttft: Errors
+    planned_tpot: Errors
+    planned_ttft: Errors
+    bases: tuple[str, ...]
 
     @property
     def worse(self) -> tuple[str, ...]:
@@ -82,13 +92,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Backtest:
-    """Everything that one backtest found."""
+    """Everything that one backtest found. ``packaged``: the rows are the packaged ones, all of them."""
 
     outcomes: tuple[Outcome, ...]
     skipped: tuple[Skipped, ...]
     groups: tuple[Group, ...]
     total: Group | None
     cross_validated: bool
+    packaged: bool
 
 
 def backtest(rows: Iterable[Row]) -> Backtest:
@@ -103,17 +114,62 @@ def backtest(rows: Iterable[Row]) -> Backtest:
     keys = sorted({(o.row.engine, o.model, o.row.mode) for o in outcomes})
     groups = tuple(_group(*key, [o for o in outcomes if (o.row.engine, o.model, o.row.mode) == key]) for key in keys)
     total = _group("all", "", "", outcomes) if outcomes else None
-    return Backtest(tuple(outcomes), tuple(skipped), groups, total, any(o.validated is not None for o in outcomes))
+    validated = [o.validated is not None for o in outcomes]
+    whole = all(validated) and {o.row.id for o in outcomes} == set(_packaged_rows())
+    return Backtest(tuple(outcomes), tuple(skipped), groups, total, any(validated), whole)
 
 
 def _outcome(row: Row, made: Setup) -> Outcome:
-    def ratio(correct: bool) -> Ratio:
-        found = predict(made, packaged(made) if correct else None)
+    def ratio(correction: Correction | None) -> Ratio:
+        found = predict(made, correction)
         return Ratio(found.tpot_s / row.tpot_s, found.ttft_s / row.ttft_s)
 
-    held = cross_validation().get(row.id)
-    pools = (made.prefill_workers, made.decode_workers)
-    return Outcome(row, made.model, pools, ratio(False), ratio(True), Ratio(*held) if held else None)
+    check_fits(row, made)
+    plans = find(row.engine, None, row.mode, made.kind, made.model)
+    own = packaged(made) if row.version or row.source else plans  # who names no version gets that of plans
+    held = cross_validation().get(row.id) if _is_packaged(row) else None
+    corrected = ratio(own)
+    return Outcome(
+        row, made.model, (made.prefill_workers, made.decode_workers), ratio(None), corrected,
+        corrected if plans == own else ratio(plans), Ratio(*held) if held else None, _basis(own),
+    )  # fmt: skip
+
+
+def check_fits(row: Row, made: Setup) -> None:
+    """Raises ValueError where no such run is possible, or none that is modelled."""
+    if row.pipeline > 1:
+        raise ValueError(f"pipeline parallelism (pp_size {row.pipeline}) is not modelled")
+    tokens = row.isl + row.osl
+    longest = catalog.model(made.model).get("max_context")
+    if longest is not None and tokens > longest:
+        raise ValueError(f"{tokens:,} tokens a request are more than {made.model}'s longest context, {longest:,}")
+    for pool in (made.prefill, made.decode):
+        if pool is not None and tokens > pool.kv_tokens:
+            raise ValueError(
+                f"{tokens:,} tokens a request do not fit in the KV memory of {pool.split.gpus} GPUs ({made.model})"
+            )
+
+
+def _is_packaged(row: Row) -> bool:
+    """Whether every column is that of the packaged row of this id: an id alone says nothing about the values."""
+    known = _packaged_rows().get(row.id)
+    return known is not None and known.columns == row.columns
+
+
+@cache
+def _packaged_rows() -> Mapping[str, Row]:
+    return {row.id: row for row in read_rows(MEASURED)}
+
+
+def _basis(correction: Correction | None) -> str:
+    if correction is None:
+        return "not corrected: nothing like it was measured"
+    if correction.kind == FRONT_END:
+        return "kernel times as they are, the engine's front end added: no measurement of the model on it is used"
+    return (
+        f"corrected by {correction.rows} rows of {correction.engine} {correction.version or 'of no stated version'} "
+        f"({', '.join(correction.models)})"
+    )
 
 
 def _group(engine: str, model: str, mode: str, outcomes: Sequence[Outcome]) -> Group:
@@ -132,6 +188,9 @@ def _group(engine: str, model: str, mode: str, outcomes: Sequence[Outcome]) -> G
         errors(lambda o: o.best.ttft, lambda r: r.ttft_s),
         errors(lambda o: o.plain.tpot, lambda r: r.tpot_s),
         errors(lambda o: o.plain.ttft, lambda r: r.ttft_s),
+        errors(lambda o: o.planned.tpot, lambda r: r.tpot_s),
+        errors(lambda o: o.planned.ttft, lambda r: r.ttft_s),
+        tuple(sorted({o.basis for o in outcomes})),
     )
 
 

@@ -69,7 +69,7 @@ def instance(engine: str, model: str, split: Split, hardware: str = "h200-sxm") 
     """The instance of ``split`` under the packaged timing of ``engine`` (a row's backend).
 
     Raises:
-        ValueError: the model's weights do not fit.
+        ValueError: the model's weights do not fit, or do not split so.
     """
     title = FAMILIES.get(engine, engine)
     kv_dtype = _kv_dtype(engine, model)
@@ -79,6 +79,11 @@ def instance(engine: str, model: str, split: Split, hardware: str = "h200-sxm") 
     free = split.gpus * (spec.hbm_gb * scenario.engine.hbm_utilization - spec.runtime_reserve_gb) * GB - weights
     if free <= 0:
         raise ValueError(f"{model} does not fit in {split.gpus} GPUs")
+    heads, experts = scenario.model.attention.q_heads, scenario.model.experts.count
+    if heads % split.tp:
+        raise ValueError(f"tp {split.tp} does not divide the {heads} query heads of {model}")
+    if experts and split.ep > experts:
+        raise ValueError(f"ep {split.ep} is more than the {experts} experts of {model}")
     timing, ways = _timing(scenario, title, split, kv_dtype)
     kind = correction_kind(timing, scenario.model)
     tokens = free / (kv.replication(scenario.model, split.tp) * per_token)

@@ -42,34 +42,46 @@ def to_text(found: Backtest) -> str:
     lines += ["", *_table(found)]
     lines += ["", *_verdict(found)]
     if found.skipped:
-        reasons = Counter(s.reason for s in found.skipped)
-        lines += ["", *(f"  {count} rows left out: {safe(reason, 200)}" for reason, count in reasons.items())]
+        lines.append("")
+        for reason, count in left_out(found).items():
+            lines += paragraph(f"{count} row{'s' if count > 1 else ''} left out: {reason}", hang=2)
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def left_out(found: Backtest) -> dict[str, int]:
+    """Why rows could not be predicted, and how many."""
+    return dict(Counter(safe(s.reason, 200) for s in found.skipped).most_common())
 
 
 def _head(found: Backtest) -> list[str]:
     total = found.total
     if total is None:
         return ["  no row could be predicted"]
-    how = (
-        "cross-validated by whole configurations and shapes"
-        if found.cross_validated
-        else "with the packaged correction"
-    )
-    columns = [Column(""), *(Column(t, "right") for t in ("rows", "TPOT MAPE", "bias", "TTFT MAPE", "bias", "rank"))]
+    columns = [Column("", wrap=True)]
+    columns += [Column(t, "right") for t in ("rows", "TPOT MAPE", "bias", "TTFT MAPE", "bias", "rank")]
     rows = [
         ["without correction", str(total.rows), *_pair(total.plain_tpot, total.plain_ttft), ""],
-        [how, str(total.rows), *_pair(total.tpot, total.ttft), f"{_rank(total.tpot)} / {_rank(total.ttft)}"],
+        [_how(found), str(total.rows), *_pair(total.tpot, total.ttft), f"{_rank(total.tpot)} / {_rank(total.ttft)}"],
     ]
     wider = (("unseen", "configuration never seen at any shape"), ("unmeasured", "model never seen on the engine"))
-    for name, what in wider if found.cross_validated else ():
+    for name, what in wider if found.packaged else ():
         hidden = summary(name)
         if not hidden:
             continue
         cells = (f"{hidden['tpot_mape_pct']:.1f} %", _signed(hidden["tpot_bias_pct"] / 100))
         more = (f"{hidden['ttft_mape_pct']:.1f} %", _signed(hidden["ttft_bias_pct"] / 100))
         rows.append([what, f"{hidden['rows']:.0f}", *cells, *more, ""])
+    planned = "as plans apply it" + (" (rows of the fit included)" if found.cross_validated else "")
+    rows.append([planned, str(total.rows), *_pair(total.planned_tpot, total.planned_ttft), ""])
     return grid(columns, rows).lines
+
+
+def _how(found: Backtest) -> str:
+    """Which predictions the errors are of."""
+    if not found.cross_validated:
+        return "with the measured version's correction"
+    whole = all(o.validated is not None for o in found.outcomes)
+    return "cross-validated by whole configurations and shapes" + ("" if whole else ", own rows corrected")
 
 
 def _pair(tpot: Errors, ttft: Errors) -> tuple[str, str, str, str]:
@@ -100,18 +112,22 @@ def _verdict(found: Backtest) -> list[str]:
     )
     lines.append("")
     for g in found.groups:
-        missed = [name for (name, most), e in zip(TARGETS, (g.tpot, g.ttft), strict=True) if e.mape > most]
-        parts = []
-        if missed:
-            why = WHY.get((g.engine, g.model, g.mode), "few rows of this kind")
-            parts.append(
-                f"{' and '.join(missed)} beyond {' / '.join(f'{n} {100 * t:.0f} %' for n, t in TARGETS)}: {why}"
-            )
+        parts = [*_missed(g, found.packaged), *(() if found.packaged else g.bases)]
         if g.worse:
             parts.append(f"{' and '.join(g.worse)} worse than without correction")
         for part in parts:
             lines += paragraph(f"- {g.engine} {g.model} {g.mode}: {part}", hang=2)
     return lines
+
+
+def _missed(g: Group, packaged: bool) -> list[str]:
+    """The targets that a group misses; why is known of the packaged rows only."""
+    missed = [(n, most, e) for (n, most), e in zip(TARGETS, (g.tpot, g.ttft), strict=True) if e.mape > most]
+    if not missed:
+        return []
+    beyond = " and ".join(f"{n} beyond {100 * most:.0f} %" for n, most, _ in missed)
+    why = WHY.get((g.engine, g.model, g.mode)) if packaged else None
+    return [f"{beyond}: {why or ', '.join(f'{n} {_signed(e.bias)} on average' for n, _, e in missed)}"]
 
 
 def _rank(errors: Errors) -> str:
@@ -131,6 +147,8 @@ def to_data(found: Backtest) -> dict[str, Any]:
             "measured_ttft_ms": 1e3 * o.row.ttft_s, "measured_tpot_ms": 1e3 * o.row.tpot_s,
             "predicted_ttft_ms": 1e3 * o.row.ttft_s * o.best.ttft,
             "predicted_tpot_ms": 1e3 * o.row.tpot_s * o.best.tpot,
+            "planned_ttft_ms": 1e3 * o.row.ttft_s * o.planned.ttft,
+            "planned_tpot_ms": 1e3 * o.row.tpot_s * o.planned.tpot,
             "uncorrected_ttft_ms": 1e3 * o.row.ttft_s * o.plain.ttft,
             "uncorrected_tpot_ms": 1e3 * o.row.tpot_s * o.plain.tpot,
         }
@@ -139,6 +157,7 @@ def to_data(found: Backtest) -> dict[str, Any]:
     groups = [_group_data(g) for g in found.groups]
     return {
         "cross_validated": found.cross_validated,
+        "packaged": found.packaged,
         "total": _group_data(found.total) if found.total else None,
         "groups": groups,
         "rows": rows,
@@ -153,5 +172,6 @@ def _group_data(g: Group) -> dict[str, Any]:
     return {
         "engine": g.engine, "model": g.model, "mode": g.mode, "versions": list(g.versions), "rows": g.rows,
         "tpot": errors(g.tpot), "ttft": errors(g.ttft), "uncorrected_tpot": errors(g.plain_tpot),
-        "uncorrected_ttft": errors(g.plain_ttft), "worse_than_uncorrected": list(g.worse),
+        "uncorrected_ttft": errors(g.plain_ttft), "planned_tpot": errors(g.planned_tpot),
+        "planned_ttft": errors(g.planned_ttft), "basis": list(g.bases), "worse_than_uncorrected": list(g.worse),
     }  # fmt: skip

@@ -23,12 +23,16 @@ class Workers:
 
 
 def workers(row: Row) -> Workers | None:
-    """The pools of a row; None where nobody says how many workers there were."""
+    """The pools of a row; None for a colocated one.
+
+    Raises:
+        ValueError: nobody says how many workers there were. The recipes speak for their own benchmark's rows only.
+    """
     if row.decode is None:
         return None
     if row.prefill_workers and row.decode_workers:
         return Workers(row.prefill_workers, row.decode_workers, row.prefill, row.decode)
-    for rule in _rules():
+    for rule in _rules() if row.source else ():
         same = (rule["engine"], rule["isl"], rule["osl"], rule["ep"]) == (row.engine, row.isl, row.osl, row.prefill.ep)
         if same and row.concurrency <= rule["up_to"]:
             dp = rule["dp_attention"]
@@ -37,7 +41,7 @@ def workers(row: Row) -> Workers | None:
                 for pool, split in (("prefill", row.prefill), ("decode", row.decode))
             )
             return Workers(rule["prefill"], rule["decode"], prefill, decode, rule["basis"])
-    return None
+    raise ValueError("how many workers it had is not known: fill prefill_num_workers and decode_num_workers")
 
 
 def _data_parallel(split: Split) -> Split:

@@ -70,7 +70,7 @@ def test_a_users_rows_work(tmp_path: Path) -> None:
     path.write_text("# mine\n" + OWN, encoding="utf-8")
     result = CliRunner().invoke(app, ["backtest", str(path)])
     assert result.exit_code == 0
-    assert "with the packaged correction" in result.stdout
+    assert "as plans apply it" in result.stdout
     own = backtest(read_rows(path))
     assert own.outcomes[0].best.tpot == pytest.approx(1, abs=0.2)
 
@@ -96,7 +96,7 @@ def test_unknown_models_are_left_out_with_the_reason(tmp_path: Path) -> None:
     own = backtest(read_rows(path))
     assert not own.outcomes
     assert "no model" in own.skipped[0].reason
-    assert "rows left out" in to_text(own)
+    assert "1 row left out" in to_text(own)
 
 
 def test_products_of_tp_and_ep_are_read_as_the_instance_they_are() -> None:
