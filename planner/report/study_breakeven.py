@@ -104,7 +104,7 @@ def _figures(rows: Sequence[BreakEven]) -> tuple[list[str], list[list[str]]]:
         ("  saves beyond free HBM, $/h", [_saving(r.within) for r in rows]),
         ("in the plan, TB", [_tb(r.plan_bytes) if r.plan_bytes else ABSENT for r in rows]),
         ("KV stays, min: in the plan", [_minutes(r.plan_minutes) for r in rows]),
-        ("  at the optimum on the curve", [_minutes(r.optimum.minutes if _pays(r.optimum) else None) for r in rows]),
+        ("  at the optimum on the curve", [_minutes(r.optimum.minutes if r.optimum.pays else None) for r in rows]),
         ("one more TB, saved less paid, $/h", ["" for _ in rows]),
         ("  at the plan, whole GPUs", [_worth(r.next_tb.plan_usd_per_hour) for r in rows]),
         ("  with GPUs in fractions", [_worth(r.next_tb.fractional_usd_per_hour) for r in rows]),
@@ -121,16 +121,12 @@ def _tb(size_bytes: float) -> str:
     return significant(value) if value < 1e6 else f"{value:.0e}".replace("e+0", "e").replace("e+", "e")
 
 
-def _pays(best: Best) -> bool:
-    return best.usd_per_hour > 0
-
-
 def _capacity(best: Best) -> str:
-    return _tb(best.size_bytes) if _pays(best) else "none pays"
+    return _tb(best.size_bytes) if best.pays else "none pays"
 
 
 def _saving(best: Best) -> str:
-    return number(best.usd_per_hour, 2) if _pays(best) else ABSENT
+    return number(best.usd_per_hour, 2) if best.pays else ABSENT
 
 
 def _minutes(minutes: float | None) -> str:
@@ -152,14 +148,14 @@ def _sentences(row: BreakEven, found: BreakEvens) -> list[str]:
         moved = f"capped at {_tb(row.ceiling_bytes)} TB, where the curve meets its ceiling; uncapped {moved}"
     if row.pictured:
         out.append(moved)
-    if not _pays(row.optimum):
+    if not row.optimum.pays:
         out.append("no capacity of it saves more than it costs: what pays is in free HBM already")
     elif row.optimum.size_bytes > row.limit_bytes * (1 + 1e-9):
         out.append(
             f"the optimum on the curve does not fit: the plan's nodes hold {size(row.limit_bytes)}"
-            + (f"; {size(row.within.size_bytes)} saves {usd(row.within.usd_per_hour)}/h" if _pays(row.within) else "")
+            + (f"; {size(row.within.size_bytes)} saves {usd(row.within.usd_per_hour)}/h" if row.within.pays else "")
         )
-    if not row.plan_bytes and _pays(row.within):
+    if not row.plan_bytes and row.within.pays:
         why = next(tier.why for tier in found.plan.tiers if tier.name == row.tier)
         out.append(f"the plan leaves it out: {safe(why, 300)}")
     own = [rule for rule in found.plan.binding if rule.startswith(f"{row.tier}_")]

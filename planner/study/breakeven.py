@@ -43,6 +43,11 @@ class Best:
     usd_per_hour: float
     minutes: float | None  # how long a byte stays there
 
+    @property
+    def pays(self) -> bool:
+        """Whether there is a capacity that saves more than it costs."""
+        return self.usd_per_hour > 0
+
 
 @dataclass(frozen=True)
 class BreakEven:
@@ -94,8 +99,12 @@ def breakeven(scenario: Scenario) -> BreakEvens:
         InfeasibleError: No plan fits, so a hit has no value yet.
     """
     system = System(scenario)
-    plan = todays_plan(system, SolveSettings(scenario.solve.gap), "so a hit saves nothing yet")
-    plan = kept(system, plan.decision)
+    return at_plan(system, todays_plan(system, SolveSettings(scenario.solve.gap), "so a hit saves nothing yet"))
+
+
+def at_plan(system: System, plan: Evaluation) -> BreakEvens:
+    """The same, valued at a plan that is known already; nothing is solved."""
+    scenario, plan = system.scenario, kept(system, plan.decision)
     state = judged_state(system, plan.decision)
     used = (plan.prefill.offered_load or 0.0) / (plan.prefill.servers or 1.0)
     values = [usd_per_hit(system, plan, j, used) for j in range(len(system.laws))]
@@ -107,7 +116,7 @@ def breakeven(scenario: Scenario) -> BreakEvens:
         used,
         tuple(_row(system, plan, state, t, j, values[j]) for t in paid for j, v in enumerate(values) if v > 0),
         tuple(tier.name for t, tier in enumerate(system.tiers) if t not in paid),
-        tuple(_partition_name(system, j) or "all classes" for j, v in enumerate(values) if v <= 0),
+        tuple(partition_name(system, j) or "all classes" for j, v in enumerate(values) if v <= 0),
     )
 
 
@@ -147,7 +156,7 @@ def _row(system: System, plan: Evaluation, state: State, t: int, j: int, value: 
     trusted, why = _verdict(fit)
     return BreakEven(
         tier=tier.name,
-        partition=_partition_name(system, j),
+        partition=partition_name(system, j),
         usd_per_byte_hour=tier.usd_per_byte_hour,
         usd_per_hit=value,
         beta=fit.law.beta,
@@ -175,7 +184,8 @@ def _best(system: System, law: Law, trade: Trade, j: int, hbm: float, limit: flo
     return Best(size, -trade.net_usd_per_hour(law, size) - in_hbm, _minutes(system, j, size, hits))
 
 
-def _partition_name(system: System, j: int) -> str:
+def partition_name(system: System, j: int) -> str:
+    """A cache partition by the classes that share it; empty where all do."""
     return ", ".join(system.classes[i].name for i in system.partitions[j]) if len(system.laws) > 1 else ""
 
 

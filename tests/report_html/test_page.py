@@ -22,7 +22,6 @@ from planner.optimize import solve_scenario
 from planner.report import data as plan_json
 from planner.report.assumptions import values
 from planner.report.change import changes
-from planner.report.html.breakeven import best_capacity, value_of_hits
 from planner.report.html.page import PLOTLY, asset
 from planner.report.reread import stored_set
 from planner.scenario import load
@@ -270,24 +269,6 @@ def test_what_could_change_names_the_runner_up_and_what_binds(chat: Any) -> None
     assert f"${more * 730:,.0f} a month more" in said["The next design:"]
     assert "TTFT" in said["What binds:"]
     assert "transfer made free" in said["Solved again with"]
-
-
-def test_break_even_is_where_the_next_byte_pays_for_itself(chat: Any) -> None:
-    from planner.physics.system import System
-
-    stored = stored_set(chat)
-    assert stored.scenario is not None
-    system, best = System(stored.scenario), stored.plan_set.plans[0].evaluation
-    law, value = system.laws[0], value_of_hits(system, best, 0)
-    config = system.config_by_name[best.decision.prefill_config]
-    service = system.service(config, None)
-    saved = sum(k.rate * (service.miss[i] - service.hit[i]) for i, k in enumerate(system.classes))
-    busy = best.prefill.utilization
-    assert busy
-    assert value == pytest.approx(saved * 4 * 1.74 / busy)
-    rent = value * law.slope(8e12)  # chosen so that 8 TB break even
-    assert best_capacity(law, value, rent, 1e15) == pytest.approx(8e12, rel=1e-4)
-    assert best_capacity(law, value, rent * 1e-9, 1e15) == pytest.approx(law.capacity_for(law.top), rel=1e-3)
 
 
 def test_the_example_is_of_todays_scenario() -> None:

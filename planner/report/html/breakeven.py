@@ -1,84 +1,111 @@
-"""Where the next byte of a tier costs what it saves, each tier priced alone on the true curve.
+"""Break-even marks on the hit curve: what ``planner breakeven`` finds at the plan that the page is about.
 
-With ``V`` the dollars per hour that a hit rate of 1 would save (prefill seconds avoided, in GPUs, at the plan's
-utilisation) and ``r`` the rent per byte-hour, the break-even capacity maximises ``V h(K) - r K``: ``h'(K) = r / V``.
-For a power law that is ``K* = (V hit_rate beta / (r at^beta))^(1/(1-beta))``, capped at the ceiling (MODEL.md
-section 12). Nothing here knows of the TTFT limit or of whole instances, which is why a plan may hold more or less.
+Every capacity comes from :mod:`planner.study.breakeven`, valued at the stored decision, so nothing is solved; a tier is
+marked where a capacity that the plan's nodes hold pays beside free HBM.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from planner.physics.reuse import Law
 from planner.physics.system import System
 from planner.plan import Evaluation
+from planner.report.derivation import meaning
+from planner.report.format import safe, significant, size, usd
+from planner.report.tabular import HOURS_PER_MONTH
+from planner.study.breakeven import BreakEven, BreakEvens, at_plan, partition_name
 
-GRID = 400
+CLOSE = 0.02  # relative: a plan that holds so nearly what breaks even needs no reason
+HEAD = (
+    "Break-even: the capacity of that tier, beside free HBM and up to what the plan's nodes hold, at which the next "
+    "byte rents for what it saves in prefill GPUs (planner breakeven)."
+)
 
 
 @dataclass(frozen=True)
-class BreakEven:
-    """One tier's break-even capacity on one partition's curve."""
+class Mark:
+    """One tier's break-even on one partition's curve; ``reached_bytes`` counts the HBM that it does not repeat."""
 
     tier: str
     partition: int
     capacity_bytes: float
+    reached_bytes: float
     hit_rate: float
 
 
-def break_evens(system: System, found: Evaluation, k_max: float) -> tuple[BreakEven, ...]:
-    """Break-even capacities up to ``k_max`` bytes of every tier that has a price."""
-    config = system.config_by_name.get(found.decision.prefill_config)
-    if config is None:
-        return ()
-    marks = []
-    for j in range(len(system.laws)):
-        law = system.partition_law(j, found.decision.architecture, found.decision.prefill_instances)
-        value = value_of_hits(system, found, j)
-        for tier in system.tiers:
-            if tier.usd_per_byte_hour > 0 and value > 0:
-                best = best_capacity(law, value, tier.usd_per_byte_hour, k_max)
-                if 0 < best < k_max:
-                    marks.append(BreakEven(tier.name, j, best, law.hit_rate(best)))
-    return tuple(marks)
+@dataclass(frozen=True)
+class Marks:
+    """All marks, and why the plan holds something else."""
+
+    marks: tuple[Mark, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def value_of_hits(system: System, found: Evaluation, partition: int) -> float:
-    """Dollars per hour that a hit rate of 1 saves: ``sum lambda_k delta_k / ways * GPUs * price / utilisation``."""
+def break_evens(system: System, found: Evaluation) -> Marks:
+    """The marks of every tier that has a price; none where the plan is not of this scenario."""
     decision = found.decision
-    config = system.config_by_name[decision.prefill_config]
-    service = system.service(config, decision.batch)
-    saved = sum(system.classes[k].rate * (service.miss[k] - service.hit[k]) for k in system.partitions[partition])
-    busy = found.prefill.utilization or system.max_utilization
-    return saved / config.ways * config.gpus * system.gpu_usd_per_hour / busy
+    configs = {decision.prefill_config, decision.decode_config or decision.prefill_config}
+    if not configs <= system.config_by_name.keys():
+        return Marks()
+    try:
+        known = at_plan(system, found)
+    except ArithmeticError:  # a decision that no solve wrote: capacities or hits without physics
+        return Marks()
+    places = {partition_name(system, j): j for j in range(len(system.laws))}
+    marks, notes = [], []
+    for row in known.rows:
+        j = places[row.partition]
+        if row.within.pays:
+            law = system.partition_law(j, decision.architecture, decision.prefill_instances)
+            reached = row.within.size_bytes + (0.0 if system.inclusive else known.plan.decision.hbm_bytes[j])
+            marks.append(Mark(row.tier, j, row.within.size_bytes, reached, law.hit_rate(reached)))
+        notes += [f"{_name(row)}: {said}." for said in _reasons(row, known)]
+    return Marks(tuple(marks), (HEAD, *notes) if marks else tuple(notes))
 
 
-def best_capacity(law: Law, value: float, rent: float, k_max: float) -> float:
-    """The capacity that maximises ``value h(K) - rent K`` on ``[0, k_max]``; ``k_max`` where it still rises there.
+def _name(row: BreakEven) -> str:
+    return safe(row.tier, 24) + (f" ({safe(row.partition, 40)})" if row.partition else "")
 
-    >>> from planner.physics.reuse import PowerLaw
-    >>> law = PowerLaw(beta=0.5, hit_rate_at=0.4, at=4e12, ceiling=0.9)
-    >>> best = best_capacity(law, value=100.0, rent=1e-11, k_max=1e15)
-    >>> closed = (100.0 * 0.4 * 0.5 / (1e-11 * 4e12**0.5)) ** 2
-    >>> abs(best / closed - 1) < 1e-6
-    True
-    """
 
-    def gain(capacity: float) -> float:
-        return value * law.hit_rate(capacity) - rent * capacity
+def _reasons(row: BreakEven, known: BreakEvens) -> list[str]:
+    """Why there is no mark, or why the plan holds more or less than where it stands."""
+    if not row.optimum.pays:
+        return ["no capacity of it saves more than it costs: what pays is in free HBM already"]
+    out = []
+    if row.optimum.size_bytes > row.limit_bytes * (1 + CLOSE):
+        out.append(f"the curve alone would pay for {size(row.optimum.size_bytes)}, and the plan's nodes hold "
+                   f"{size(row.limit_bytes)}")  # fmt: skip
+    if not row.within.pays:
+        return out
+    if not row.plan_bytes:
+        why = next((tier.why for tier in known.plan.tiers if tier.name == row.tier), "")
+        return [*out, f"the plan leaves it out ({safe(why, 200)})"]
+    if row.plan_bytes > row.within.size_bytes * (1 + CLOSE):
+        out.append(f"the plan holds more, {size(row.plan_bytes)}{_because(_more(row, known))}")
+    elif row.plan_bytes < row.within.size_bytes * (1 - CLOSE):
+        out.append(f"the plan holds less, {size(row.plan_bytes)}{_because(_less(row))}")
+    return out
 
-    low = math.log(k_max) - math.log(1e6)
-    grid = [0.0, *(math.exp(math.log(k_max) - low * (1 - n / GRID)) for n in range(GRID + 1))]
-    places = sorted({*grid, *(knot for knot in law.knots() if 0 < knot < k_max)})
-    best = max(range(len(places)), key=lambda n: gain(places[n]))
-    left, right = places[max(0, best - 1)], places[min(len(places) - 1, best + 1)]
-    for _ in range(120):
-        third = (right - left) / 3
-        if gain(left + third) < gain(right - third):
-            left += third
-        else:
-            right -= third
-    inside = (left + right) / 2
-    return inside if gain(inside) > gain(places[best]) else places[best]
+
+def _because(why: str) -> str:
+    return f": {why}" if why else ""
+
+
+def _more(row: BreakEven, known: BreakEvens) -> str:
+    """The promise or supply that asks for it: the tier's own first, else what the plan as a whole is held by."""
+    binding = known.plan.binding
+    own = [rule for rule in binding if rule.startswith(f"{row.tier}_")]
+    shared = [rule for rule in binding if rule in ("ttft_budget", "prefill_queue", "prefill_utilization")]
+    return "; ".join(meaning(rule).removeprefix(f"{row.tier}: ") for rule in own or shared)
+
+
+def _less(row: BreakEven) -> str:
+    """What the next terabyte is worth with whole GPUs."""
+    worth = row.next_tb.plan_usd_per_hour
+    if worth is None:
+        return f"{size(row.next_tb.added_bytes)} more does not fit, its nodes hold {size(row.limit_bytes)}"
+    if worth > 0:
+        return ""
+    amount = -worth * HOURS_PER_MONTH
+    shown = usd(amount, 0) if amount >= 10 else f"${significant(amount)}"
+    return f"with whole GPUs {size(row.next_tb.added_bytes)} more would cost {shown} a month more than it saves"

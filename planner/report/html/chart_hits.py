@@ -10,7 +10,7 @@ from planner.physics.system import System
 from planner.plan import Evaluation
 from planner.report.derivation_cache import staging
 from planner.report.format import percent, safe, size
-from planner.report.html.breakeven import BreakEven, break_evens
+from planner.report.html.breakeven import Mark, break_evens
 from planner.report.html.parts import Chart, Series, plot_text
 from planner.report.tabular import Table
 
@@ -40,8 +40,9 @@ def hits_chart(system: System, found: Evaluation) -> Chart:
     laws = [system.partition_law(j, decision.architecture, decision.prefill_instances) for j in range(len(system.laws))]
     held = _held(system, found)
     k_max = _reach(laws, held)
-    marks = break_evens(system, found, 10 * k_max)
-    shown = [h.capacity_bytes for h in held] + [m.capacity_bytes for m in marks]
+    even = break_evens(system, found)
+    marks = even.marks
+    shown = [h.capacity_bytes for h in held] + [m.reached_bytes for m in marks]
     k_max = max(k_max, *(ROOM * k for k in shown))
     k_min = max(k_max / DEEPEST, min(min(shown, default=k_max) / 8, k_max / 1e3))
     drawn = [h for h in held if h.capacity_bytes >= k_min]
@@ -57,15 +58,8 @@ def hits_chart(system: System, found: Evaluation) -> Chart:
         height=400,
         legend=_legend(laws, names, marks),
         table=_table(held, marks, names),
-        notes=(NOTE,) if marks else (),
+        notes=even.notes,
     )  # fmt: skip
-
-
-NOTE = (
-    "Break-even: the capacity at which the next byte of that tier, priced alone, rents for what it saves in prefill "
-    "GPUs at this plan's utilisation. The plan may hold more (the TTFT limit or the queue needs the hits) or less "
-    "(another tier is cheaper, or whole instances leave nothing to save)."
-)
 
 
 def _held(system: System, found: Evaluation) -> list[Held]:
@@ -160,11 +154,11 @@ def _chosen(held: list[Held], names: list[str]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _even(marks: tuple[BreakEven, ...], names: list[str], k_min: float, k_max: float) -> dict[str, object]:
-    marks = tuple(m for m in marks if m.capacity_bytes >= k_min)
-    late = [math.log(m.capacity_bytes / k_min) > 0.8 * math.log(k_max / k_min) for m in marks]
+def _even(marks: tuple[Mark, ...], names: list[str], k_min: float, k_max: float) -> dict[str, object]:
+    marks = tuple(m for m in marks if m.reached_bytes >= k_min)
+    late = [math.log(m.reached_bytes / k_min) > 0.8 * math.log(k_max / k_min) for m in marks]
     return {
-        "type": "scatter", "mode": "markers+text", "name": "break-even", "x": [m.capacity_bytes for m in marks],
+        "type": "scatter", "mode": "markers+text", "name": "break-even", "x": [m.reached_bytes for m in marks],
         "y": [m.hit_rate for m in marks], "text": _apart(marks),
         "hoverinfo": "text", "cliponaxis": False,
         "textposition": ["bottom left" if end else "bottom right" for end in late],
@@ -177,7 +171,7 @@ def _even(marks: tuple[BreakEven, ...], names: list[str], k_min: float, k_max: f
     }  # fmt: skip
 
 
-def _apart(marks: tuple[BreakEven, ...]) -> list[str]:
+def _apart(marks: tuple[Mark, ...]) -> list[str]:
     """Labels of the marks; those in the same place share one."""
     texts = []
     for mark in marks if len(marks) <= LABELLED else ():
@@ -186,8 +180,8 @@ def _apart(marks: tuple[BreakEven, ...]) -> list[str]:
     return texts
 
 
-def _near(one: BreakEven, other: BreakEven) -> bool:
-    return abs(math.log(one.capacity_bytes / other.capacity_bytes)) < 0.15 and abs(one.hit_rate - other.hit_rate) < 0.05
+def _near(one: Mark, other: Mark) -> bool:
+    return abs(math.log(one.reached_bytes / other.reached_bytes)) < 0.15 and abs(one.hit_rate - other.hit_rate) < 0.05
 
 
 def _of(partition: int, names: list[str]) -> str:
@@ -210,7 +204,7 @@ def _layout(k_min: float, k_max: float, top: float) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _legend(laws: list[Law], names: list[str], marks: tuple[BreakEven, ...]) -> tuple[Series, ...]:
+def _legend(laws: list[Law], names: list[str], marks: tuple[Mark, ...]) -> tuple[Series, ...]:
     legend = [
         Series(f"law{f' of {names[j]}' if names[j] else ''}", COLOURS[j % len(COLOURS)], "line")
         for j in range(len(laws))
@@ -220,17 +214,17 @@ def _legend(laws: list[Law], names: list[str], marks: tuple[BreakEven, ...]) -> 
     return (*legend, *([Series("break-even of a tier", "limit", "tick")] if marks else []))
 
 
-def _says(held: list[Held], marks: tuple[BreakEven, ...]) -> str:
+def _says(held: list[Held], marks: tuple[Mark, ...]) -> str:
     last = max(held, key=lambda h: h.hit_rate, default=None)
     if last is None:
         return "The plan holds no cache."
     level = safe(last.level, 24) if last.level != "hbm" else "HBM alone"
     text = f"{level} brings the hit rate to {percent(last.hit_rate, 1)} with {size(last.capacity_bytes)}"
     own = next((m for m in marks if m.tier == last.level and m.partition == last.partition), None)
-    return text + (f"; priced alone it breaks even at {size(own.capacity_bytes)}." if own else ".")
+    return text + (f"; by itself it breaks even at {size(own.capacity_bytes)}." if own else ".")
 
 
-def _table(held: list[Held], marks: tuple[BreakEven, ...], names: list[str]) -> Table:
+def _table(held: list[Held], marks: tuple[Mark, ...], names: list[str]) -> Table:
     rows = [("held", safe(h.level), names[h.partition], size(h.capacity_bytes), percent(h.hit_rate, 1)) for h in held]
     rows += [
         ("break-even", safe(m.tier), names[m.partition], size(m.capacity_bytes), percent(m.hit_rate, 1)) for m in marks
