@@ -27,6 +27,7 @@ from planner.plan import (
     TtftPath,
     Verdict,
 )
+from planner.report.consistent import check_consistent
 from planner.report.data import SCHEMA_VERSION
 from planner.report.node import Misfit, Node
 from planner.report.planfile import not_a_plan_file, read_decision, read_json, read_scenario
@@ -75,10 +76,12 @@ def stored_set(data: Any) -> StoredSet:
     """The results in a plan file's JSON.
 
     Raises:
-        Misfit: The data is not what a solve writes.
+        Misfit: The data is not what a solve writes, or contradicts itself.
     """
     root = Node(data)
     version = root.get("schema_version")
+    if not version.absent and version.count() < 1:
+        raise Misfit("schema_version", f"is {version.value}; the first one is 1")
     if not version.absent and version.number() > SCHEMA_VERSION:
         raise Misfit("schema_version", f"is {version.value}, of a newer planner; this one reads {SCHEMA_VERSION}")
     head = root["scenario"]
@@ -86,6 +89,7 @@ def stored_set(data: Any) -> StoredSet:
     found = _plan_set(root, head)
     for plan in root["plans"].nodes():
         read_decision(plan["decision"], scenario)
+    check_consistent(found)
     return StoredSet(found, scenario, head.get("text").optional(Node.text) or "")
 
 

@@ -47,8 +47,9 @@ def test_services_are_summed_and_alternatives_compared() -> None:
     table = overview([chat, steady])
     assert table.rows[-1][:2] == ("together", f"${total:,.0f}")
     assert "against the first" not in table.titles
-    dear = _with(made.plan_data("chat"), 2 * chat.plan_set.plans[0].evaluation.usd_per_hour, "plans", 0, "usd_per_hour")
-    rivals = [chat, stored_set(dear)]
+    first = chat.plan_set.plans[0]
+    dear = replace(chat.plan_set, plans=(_costing(first, 2 * first.evaluation.usd_per_hour),))
+    rivals = [chat, replace(chat, plan_set=dear)]
     assert headings(rivals)[0].startswith("chat costs $")
     assert headings(rivals)[0].endswith("(50.0 %) less than chat (2)")
     assert overview(rivals).rows[1][3] == "+100.0 %"
@@ -239,6 +240,15 @@ def test_a_wrong_file_is_told_what_is_wrong_with_it(tmp_path: Path, capsys: pyte
         (json.dumps(_with(chat(), 5, "plans", 0, "decision", "roles")), "plans[0].decision does not fit"),
         (json.dumps(_with(chat(), "x", "scenario", "resolved", "slo", "ttft_ms")), "scenario.resolved.slo.ttft_ms"),
         (json.dumps(_with(chat(), 2, "schema_version")), "of a newer planner"),
+        (json.dumps(_with(chat(), 0, "schema_version")), "schema_version is 0; the first one is 1"),
+        (json.dumps(_with(chat(), -5.0, "plans", 0, "usd_per_hour")), "usd_per_hour is -5: no cost is negative"),
+        (json.dumps(_with(chat(), -5.0, "plans", 1, "costs", 0, "usd_per_hour")), "plans[1].costs[0] is negative"),
+        (json.dumps(_with(chat(), 99.0, "plans", 0, "usd_per_hour")), "usd_per_hour is 99.000000, and its lines sum to 1"),
+        (json.dumps(_with(chat(), 1.0, "plans", 0, "costs", 0, "quantity")), "not its quantity times its unit price"),
+        (json.dumps(_with(chat(), 1.0, "cells", "colocated", "tiered", "usd_per_hour")), "cells.colocated.tiered.usd"),
+        (json.dumps(_with(chat(), 900.0, "certificate", "usd_per_hour_lower_bound")), "above the cost of the first"),
+        (json.dumps(_with(chat(), 50.0, "certificate", "usd_per_hour_lower_bound")), "certificate.relative_gap is "),
+        (json.dumps(_with(chat(), None, "certificate", "usd_per_hour_lower_bound")), "lower_bound is null, and"),
     ]  # fmt: skip
     target = tmp_path / "plans.json"
     for text, said in cases:
