@@ -13,6 +13,7 @@ from dataclasses import replace as with_fields
 from typing import Any
 
 from planner.errors import Diagnostic, InputError
+from planner.physics.correction import CorrectedTiming
 from planner.physics.reuse import HillLaw, Law, MeasuredLaw, PowerLaw
 from planner.physics.system import System
 from planner.physics.timing import EngineConfig, Timing
@@ -207,12 +208,26 @@ class ScaledTiming:
         return self.inner.decode_in_grid(batch, context)
 
 
+def scaled(timing: Timing, prefill: float, decode: float) -> Timing:
+    """``timing`` with its passes and steps multiplied; a correction keeps its front end and its error."""
+    if not isinstance(timing, CorrectedTiming):
+        return ScaledTiming(timing, prefill, decode)
+    return with_fields(
+        timing,
+        prefill_factor=prefill * timing.prefill_factor,
+        prefill_fixed_s=prefill * timing.prefill_fixed_s,
+        decode_factor=decode * timing.decode_factor,
+        decode_fixed_s=decode * timing.decode_fixed_s,
+        decode_s_per_sequence=decode * timing.decode_s_per_sequence,
+    )
+
+
 def _timed(system: System, prefill: float, decode: float) -> System:
     """The same service on an engine whose times are multiplied."""
     moved = System(system.scenario)
 
     def slower(config: EngineConfig) -> EngineConfig:
-        return with_fields(config, timing=ScaledTiming(config.timing, prefill, decode))
+        return with_fields(config, timing=scaled(config.timing, prefill, decode))
 
     moved.__dict__["configs"] = tuple(slower(c) for c in system.configs)
     return moved
