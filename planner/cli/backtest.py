@@ -98,7 +98,8 @@ def _measured(file: Path | None, picture: Path | None) -> tuple[str, dict[str, o
 
 
 def _published() -> tuple[str, dict[str, object]]:
-    from planner.fidelity.published import results, to_data, to_text
+    from planner.fidelity.published import results
+    from planner.fidelity.published_text import to_data, to_text
 
     found = results()
     return to_text(found), to_data(found)

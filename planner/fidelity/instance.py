@@ -75,7 +75,8 @@ def instance(engine: str, model: str, split: Split, hardware: str = "h200-sxm") 
     kv_dtype = _kv_dtype(engine, model)
     scenario = _scenario(title, model, hardware)
     spec, per_token = scenario.hardware, kv.bytes_per_token(scenario.model, kv_dtype)
-    weights = weight_bytes(scenario.model)[0]
+    total, routed = weight_bytes(scenario.model)
+    weights = routed + split.dp * (total - routed)  # every rank of data-parallel attention holds what is not routed
     free = split.gpus * (spec.hbm_gb * scenario.engine.hbm_utilization - spec.runtime_reserve_gb) * GB - weights
     if free <= 0:
         raise ValueError(f"{model} does not fit in {split.gpus} GPUs")
@@ -91,8 +92,13 @@ def instance(engine: str, model: str, split: Split, hardware: str = "h200-sxm") 
 
 
 def _kv_dtype(engine: str, model: str) -> str | None:
-    """FP8 checkpoints of dense models carry FP8 KV scales, which vLLM and TensorRT-LLM follow."""
-    return "fp8" if model.startswith("llama") and model.endswith("fp8") and engine in ("vllm", "trtllm") else None
+    """FP8 where it is known, else None.
+
+    FP8 checkpoints of dense models carry KV scales, which vLLM and TensorRT-LLM follow; DeepSeek's runs on TensorRT-LLM
+    set it (``kv_cache_config.dtype``).
+    """
+    dense = model.startswith("llama-3") and model.endswith("fp8") and engine in ("vllm", "trtllm")
+    return "fp8" if dense or (engine == "trtllm" and model.startswith("deepseek")) else None
 
 
 def _timing(scenario: Scenario, title: str, split: Split, kv_dtype: str | None) -> tuple[Timing, int]:
