@@ -55,6 +55,7 @@ def budget(
     from planner.cli.study import check_output, deliver, wanted_format
     from planner.report import study_budget as render
     from planner.scenario import load
+    from planner.scenario.loader import located
     from planner.study.budget import budget as compute
     from planner.study.columns import Wanted, services_of
 
@@ -66,7 +67,7 @@ def budget(
     worth, factors = _by_name(weights, names, "--weights"), _by_name(load_, names, "--load")
     shares = tuple(_number(part, "--levels") for part in levels.split(","))
     wanted = [
-        Wanted(_scaled(s, factors.get(n, 1.0)).model_dump_json(), n, worth.get(n, 1.0), shares, structures)
+        Wanted(located(_scaled(s, factors.get(n, 1.0))).model_dump_json(), n, worth.get(n, 1.0), shares, structures)
         for s, n in zip(loaded, names, strict=True)
     ]
     with session.progress() as progress, session.interruptible() as stop:

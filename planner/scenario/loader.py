@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
@@ -71,6 +72,22 @@ def replace(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
     touched = {parse_path(path)[0] for path in changes}
     changed.__dict__.update((key, value) for key, value in scenario if key not in touched)
     return _with_meta(changed, scenario._meta)
+
+
+def timing_name(scenario: Scenario) -> str:
+    """``engine.timing``; of a CSV file that is there, its whole path, found as the timing's reader finds it."""
+    given = scenario.engine.timing
+    if given.lower().endswith(".csv"):
+        for path in (FilePath(scenario.file).parent / given, FilePath(given)):
+            if os.path.isfile(path):
+                return str(path.absolute())
+    return given
+
+
+def located(scenario: Scenario) -> Scenario:
+    """The same scenario with its timing file's whole path: it means the same in any folder and process."""
+    name = timing_name(scenario)
+    return scenario if name == scenario.engine.timing else replace(scenario, {"engine.timing": name})
 
 
 def _with_meta(scenario: Scenario, meta: Meta) -> Scenario:

@@ -17,6 +17,7 @@ from planner.errors import InputError
 from planner.evaluate import evaluate
 from planner.physics.system import System
 from planner.scenario import Scenario, replace
+from planner.scenario.loader import located, timing_name
 from planner.study.cache import Cache, point_key
 from planner.study.points import cheapest, same_cost
 from planner.study.processes import Stop
@@ -24,7 +25,10 @@ from planner.study.row import plan_row
 
 HARDER = {"slo.ttft_ms": -1, "slo.tpot_ms": -1, "deployment.max_gpus": -1}  # keys that only tighten a promise
 CHUNK = 12  # points of one unit of work, however many processes there are: so that they all give the same table
-PROVEN = ("optimal", "infeasible", "invalid")  # what is kept: with more time the rest may come out better
+PROVEN = (
+    "optimal",
+    "infeasible",
+)  # what is kept: with more time, or once a file is there, the rest may come out better
 TOLD_EVERY = 1000  # points that are read and not yet solved
 Row = dict[str, Any]
 Progress = Callable[[str], None]
@@ -38,6 +42,7 @@ class Point:
     index: int
     changes: Changes
     key: str
+    exact: Changes  # the same as plain values and whole paths: they mean the same in any folder and process
 
 
 @dataclass
@@ -92,11 +97,13 @@ def sweep(
         InputError: The scenario allows no variant.
     """
     started = time.perf_counter()
-    cache = cache or Cache(None)
+    scenario, cache = located(scenario), cache or Cache(None)
     wanted = [dict(changes) for changes in variants]
     invalid: dict[str, Row] = {}
     points = list(_points(scenario, wanted, invalid, stop, progress))
     out = Sweep(scenario.name, tuple(wanted[0]) if wanted else (), points=len(wanted))
+    if not any(key.startswith(("engine", "model", "hardware")) for key in out.keys):
+        _ = System(scenario).configs  # a fault of its own times is the scenario's, not that of every point
     known = _stored(points, cache, stop)
     out.cached = len(known)
     known |= invalid
@@ -119,6 +126,8 @@ def sweep(
         {**p.changes, **{k: v for k, v in known[p.key].items() if k != "carried"}} for p in points if p.key in known
     ]
     out.interrupted = not out.complete
+    if out.rows and out.complete and all(row["status"] == "invalid" for row in out.rows):
+        raise InputError(out.rows[0]["why"])
     out.seconds = time.perf_counter() - started
     return out
 
@@ -137,12 +146,16 @@ def _points(
             return
         if progress and i % TOLD_EVERY == TOLD_EVERY - 1:
             progress(f"{i + 1} of {len(variants)} points read")
+        exact = changes
         try:
-            key = point_key(replace(scenario, changes), scenario.solve.gap)
+            varied = replace(scenario, changes)
+            key = point_key(varied, scenario.solve.gap)
+            if "engine.timing" in changes:
+                exact = {**changes, "engine.timing": timing_name(varied)}
         except InputError as error:
             first, key = first or error, f"invalid {i}"
             invalid[key] = _invalid(error)
-        yield Point(i, changes, key)
+        yield Point(i, changes, key, exact)
     if first is not None and len(invalid) == len(variants):
         raise first
 
@@ -181,6 +194,8 @@ def _difficulty(point: Point) -> tuple[float, ...]:
 def here(work: Sequence[Work], stop: Stop = lambda: False) -> Iterator[list[tuple[str, Row]]]:
     """Solve in this process, a point at a time."""
     for unit in work:
+        if stop():
+            return
         yield from ([answer] for answer in solve_work(unit, stop))
 
 
@@ -196,11 +211,11 @@ def solve_work(unit: Work, stop: Stop = lambda: False) -> Iterator[tuple[str, Ro
     before: tuple[Point, System, Row, Any] | None = None
     for point in unit.points:
         try:
-            system = System(replace(base, point.changes), like=like)
-        except InputError as error:
+            system = System(replace(base, point.exact), like=like)
+            answer = _carried(before, point, system) or _solve(system, unit.gap, stop)
+        except InputError as error:  # times are read when they are first needed
             yield point.key, _invalid(error)
             continue
-        answer = _carried(before, point, system) or _solve(system, unit.gap, stop)
         if answer is None:
             return
         row, plan = answer

@@ -331,3 +331,17 @@ def test_an_error_in_a_process_is_told():
 def fails(item):
     yield from ()
     raise FileNotFoundError(item)
+
+
+def test_no_unit_of_work_begins_after_a_stop(scenario, monkeypatch):
+    rag, begun = scenario("rag"), []
+
+    def one(unit, stop):
+        begun.append(unit)
+        yield unit.points[0].key, {"status": "infeasible", "why": "", "carried": False}
+
+    monkeypatch.setattr(sweeping, "solve_work", one)
+    wanted = variants(rag, "prices.gpu_usd_per_hour=1:500:1")
+    found = sweep(rag, wanted, stop=lambda: len(begun) >= 3)
+    assert len(begun) == 3
+    assert found.interrupted
