@@ -7,35 +7,70 @@ from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from planner.plan import PlanSet
 from planner.report.format import percent, safe, usd
 from planner.report.provenance import shown
 from planner.report.tabular import Table
 from planner.scenario import Scenario
+from planner.scenario.catalog import provenance
 from planner.scenario.introspect import field_at, unit_of
 from planner.scenario.yamltree import Path, dotted
 
 _CITED = re.compile(r"^(?P<source>.*), (?P<date>\d{4}(?:-\d\d){0,2}), confidence (?P<confidence>[a-z]+)$", re.DOTALL)
 VALUE_CHARACTERS = 160
+LABELS = ("title", "name", "description")
+FITTED = "engine.roofline."
 
 
 def values(scenario: Scenario, found: PlanSet, text: str = "") -> Table:
     """Every value of the scenario: its meaning, its unit, and whether the file gave it, a catalog or a default."""
-    defaults, sources = dict(found.defaults), dict(found.sources)
-    rows, cited_so_far = [], references(found)
+    defaults, cited = dict(found.defaults), _citations(scenario, found, text)
+    rows, cited_so_far = [], references(scenario, found, text)
     for path, value in leaves(scenario, ()):
         key, field = dotted(path), field_at(path)
-        cited = sources.get(key, "")
-        source, date, confidence = _cited(cited)
-        number = f"[{cited_so_far.index(source) + 1}]" if source else ""
-        from_catalog = cited or (text and not _written(key, text))
+        source, date, confidence = cited.get(key, ("", "", ""))
+        from_catalog = source or (text and not _written(key, text))
         kind = "defaulted" if key in defaults else "catalog" if from_catalog else "given"
         meaning = re.sub(r" \[[^]]*\]$", "", field.description or "") if field else ""
-        origin = number or ("the file" if kind == "given" else "")
+        number = f"[{cited_so_far.index(source) + 1}]" if source else ""
+        origin = number or _uncited(path, value, kind, field)
         rows.append((key, value_text(value), unit_of(field), meaning, kind, origin, date, confidence))
     titles = ("key", "value", "unit", "meaning", "how", "source", "date", "confidence")
     return Table("Every value used", titles, tuple(rows), code=frozenset({0}), whole=frozenset({6}))
+
+
+def _uncited(path: Path, value: Any, kind: str, field: FieldInfo | None) -> str:
+    """Where a value is from that nobody is cited for; a label is no assumption."""
+    if kind == "given":
+        return "the file"
+    if path[-1] in LABELS:
+        return ""
+    return "schema default" if field is not None and field.default == value else "derived from other values"
+
+
+def _citations(scenario: Scenario, found: PlanSet, text: str) -> dict[str, tuple[str, str, str]]:
+    """Source, date and confidence by key: as the plan file has them, else as the catalog has them of the same key.
+
+    A value that was picked from several (a peak per precision) has their source; a fit to the packaged tables the
+    date and confidence of the fit.
+    """
+    stored = {key: _cited(said) for key, said in found.sources}
+    catalogued = {row.path: (row.source, row.date, row.confidence) for row in provenance("defaults", "defaults")}
+    out = {}
+    for path, _ in leaves(scenario, ()):
+        key = dotted(path)
+        parts = {cited for other, cited in stored.items() if other.startswith(f"{key}.")}
+        if len(parts) == 1:
+            out[key] = parts.pop()
+        elif key in stored and stored[key][1]:
+            out[key] = stored[key]
+        elif key.startswith(FITTED) and (key in stored or (text and not _written(key, text))):
+            out[key] = catalogued.get(key, stored.get(key, ("", "", "")))
+        elif key in stored:
+            out[key] = stored[key]
+    return out
 
 
 def _written(key: str, text: str) -> bool:
@@ -48,9 +83,9 @@ def _written(key: str, text: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(name)}[\"']?\s*:", text) is not None
 
 
-def references(found: PlanSet) -> list[str]:
+def references(scenario: Scenario, found: PlanSet, text: str = "") -> list[str]:
     """The sources, each once, in the order of the values."""
-    return list(dict.fromkeys(source for _, cited in found.sources if (source := _cited(cited)[0])))
+    return list(dict.fromkeys(source for source, _, _ in _citations(scenario, found, text).values() if source))
 
 
 def _cited(said: str) -> tuple[str, str, str]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planner.plan import Evaluation, PlanSet
-from planner.report.assumptions import facts, leaves, value_text
+from planner.report.assumptions import leaves, value_text
 from planner.report.certainty import band, errors
-from planner.report.format import ABSENT, ms, percent, quantity, rounded_to_sum, safe, usd, usd_per_mtok
+from planner.report.format import ABSENT, joined, ms, percent, quantity, rounded_to_sum, safe, usd, usd_per_mtok
 from planner.report.headline import purchase, simplest
 from planner.report.reread import StoredSet
 from planner.report.study_common import counted
@@ -89,8 +89,8 @@ def headings(files: Sequence[StoredSet]) -> tuple[str, str]:
     gpus = sum(line.quantity for s in files if (plan := best(s)) for line in plan.costs if line.unit == "GPU")
     head = f"{len(found)} service{'' if len(found) == 1 else 's'} for {per_month(total)} a month"
     both = saved_together(files)
-    against = "" if both is None else f", {_less(*both)} their simplest deployments"
-    return head, f"Together {per_year(total)} a year, {quantity(gpus)} GPUs{against}.{none}"
+    against = "" if both is None else f"; {_less(*both)} their simplest deployments"
+    return head, f"Together {per_year(total)} a year for {quantity(gpus)} GPUs{against}.{none}"
 
 
 def saved_together(files: Sequence[StoredSet]) -> tuple[float, float] | None:
@@ -238,15 +238,21 @@ def _differ(count: int, noun: str, of: str) -> str:
 
 
 def proofs(files: Sequence[StoredSet]) -> Table:
-    """Each file's proof, hash and versions, whole."""
-    columns = [
-        {
-            "read from": safe(stored.path, 400) or ABSENT,
-            **{str(row[0]): str(row[1]) for row in facts(stored.plan_set).rows},
-        }
-        for stored in files
-    ]
-    names = dict.fromkeys(name for column in columns for name in column)
-    rows = tuple((name, *(column.get(name, ABSENT) for column in columns)) for name in names)
-    titles = ("", *names_of(files))
-    return Table("Proof, versions and hashes of each", titles, rows, code=frozenset(range(1, len(titles))), stack=True)
+    """Each file's proof, versions and hash, whole."""
+    rows = [_proof(stored, name) for stored, name in zip(files, names_of(files), strict=True)]
+    titles = ("service", "status", "cost of the first plan", "lower bound of any design", "gap", "its target",
+              "verified by", "versions", "file and hash")  # fmt: skip
+    caption = "Proof, versions and hashes of each"
+    return Table(caption, titles, tuple(rows), frozenset({2, 3, 4, 5}), under=len(titles) - 1, stack=True)
+
+
+def _proof(stored: StoredSet, name: str) -> tuple[str, ...]:
+    found, proof = stored.plan_set, stored.plan_set.certificate
+    figures: list[str] = [ABSENT] * 5
+    if proof is not None:
+        figures = [f"{usd(cost, 4)}/h" for cost in (proof.usd_per_hour, proof.usd_per_hour_lower_bound)]
+        figures += [percent(share, 4) for share in (proof.relative_gap, proof.target_gap)]
+        figures.append(safe("; ".join(proof.verified_by)) or "not asked for")
+    versions = joined(safe(f"{key} {value}" if key != "solver" else value) for key, value in found.versions)
+    places = dict.fromkeys(safe(place, 400) for place in (stored.path, found.scenario_file) if place)
+    return (name, found.status, *figures, versions, joined([*places, f"SHA-256 {safe(found.scenario_sha256)}"]))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from planner.physics.system import System
 from planner.report.format import size
+
+if TYPE_CHECKING:
+    from planner.physics.system import System
 
 _SIZE = re.compile(r"(?<![\w.,])(\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?) TB\b")
 _POOL = re.compile(r"(?<![\w.])(\d+) x (\S+?)(?=[,;\s]|$)")

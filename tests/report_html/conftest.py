@@ -34,6 +34,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "compare.html").write_text(
         compare_html([chat, stored_set(made.plan_data("conversation"))]), encoding="utf-8"
     )
+    (folder / "long.html").write_text(report_html(made.full(made.named(chat, "L" * 60))), encoding="utf-8")
+    six = [made.costing(made.named(chat, letter * 60), 1_123_185 / 6 / 730) for letter in "WMXYZQ"]
+    grown = [made.at_load(stored, 40.0 + n) for n, stored in enumerate(six)]
+    (folder / "longs.html").write_text(compare_html(grown), encoding="utf-8")
     return folder
 
 

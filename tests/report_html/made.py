@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from planner.report.data import to_json
 from planner.report.html import report_html
 from planner.report.reread import StoredSet, stored_set
 from planner.scenario import load
+from planner.scenario import replace as changed
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 EVIL = (
@@ -61,3 +63,31 @@ def hostile() -> Any:
 def page_of_set(found: PlanSet, stored: StoredSet | None = None) -> str:
     """The report of results that no file holds."""
     return report_html(stored or StoredSet(found, None, ""))
+
+
+def named(stored: StoredSet, name: str) -> StoredSet:
+    """The same results of a scenario of another name."""
+    return replace(stored, plan_set=replace(stored.plan_set, scenario_name=name))
+
+
+def costing(stored: StoredSet, usd_per_hour: float) -> StoredSet:
+    """The same results at another cost of the first plan."""
+    first, *rest = stored.plan_set.plans
+    dear = replace(first, evaluation=replace(first.evaluation, usd_per_hour=usd_per_hour))
+    return replace(stored, plan_set=replace(stored.plan_set, plans=(dear, *rest)))
+
+
+def at_load(stored: StoredSet, requests_per_second: float) -> StoredSet:
+    """The same results, said to be for another load."""
+    assert stored.scenario is not None
+    return replace(stored, scenario=changed(stored.scenario, {"workload.requests_per_second": requests_per_second}))
+
+
+def full(stored: StoredSet) -> StoredSet:
+    """The same results with a curve that is full where HBM ends."""
+    first, *rest = stored.plan_set.plans
+    decision = replace(first.evaluation.decision, hits=((0.995,),) * len(first.evaluation.decision.hits))
+    plan = replace(first, evaluation=replace(first.evaluation, decision=decision))
+    assert stored.scenario is not None
+    law = {"workload.reuse.ceiling": 0.995}
+    return StoredSet(replace(stored.plan_set, plans=(plan, *rest)), changed(stored.scenario, law), stored.text)

@@ -15,7 +15,7 @@ from tests.report_html.browser import Browser, executable
 pytestmark = pytest.mark.skipif(executable() is None, reason="no Chromium here (apt-get install chromium)")
 
 
-ALL = ("chat", "conversation", "study", "hostile", "compare")
+ALL = ("chat", "conversation", "study", "hostile", "compare", "long", "longs")
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -43,6 +43,29 @@ def test_nothing_is_wider_than_the_screen(chromium: Browser, pages: Path, name: 
         "&& e.getBoundingClientRect().right > innerWidth + 1).length"
     )
     assert outside == 0
+
+
+def test_figures_of_sums_stay_whole_on_a_narrow_screen(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(360)
+    chromium.open(pages / "longs.html")
+    figures = "[...document.querySelectorAll('.stacked tr.total td.n')].filter(e => e.textContent.startsWith('$'))"
+    text_height = f"{figures}.map(e => {{const r = document.createRange(); r.selectNodeContents(e); " \
+                  "return new Set([...r.getClientRects()].map(b => Math.round(b.top))).size})"  # fmt: skip
+    assert chromium.run(f"{figures}.map(e => e.textContent)")[0] == "$1,123,185"
+    assert set(chromium.run(text_height)) == {1}
+
+
+def test_labels_near_full_hit_rates_are_inside_the_chart(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(1280)
+    chromium.open(pages / "long.html")  # HBM holds everything: its label stands above 99.5 %
+    assert (
+        chromium.run("document.querySelector('[data-chart=\"hits\"]').data.find(t => t.name === 'chosen').y[0]") > 0.99
+    )
+    top = "document.querySelector('[data-chart=\"hits\"] .main-svg').getBoundingClientRect().top"
+    labels = (
+        "[...document.querySelectorAll('[data-chart=\"hits\"] .textpoint')].map(e => e.getBoundingClientRect().top)"
+    )
+    assert min(chromium.run(labels)) >= chromium.run(top)
 
 
 def hovered(page: Browser, chart: str, selector: str, most: int = 60) -> list[str]:

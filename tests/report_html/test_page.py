@@ -194,6 +194,28 @@ def test_every_value_of_the_scenario_is_listed(chat: Any, page: str) -> None:
         assert escape(line) in page
 
 
+def test_values_that_nobody_is_cited_for_say_what_they_are(chat: Any) -> None:
+    stored = stored_set(chat)
+    assert stored.scenario is not None
+    rows = {row[0]: row for row in values(stored.scenario, stored.plan_set, stored.text).rows}
+    for key, origin in (
+        ("model.windowed_layers", "schema default"), ("model.window_tokens", "schema default"),
+        ("model.sequence_state_bytes", "schema default"), ("workload.classes[0].prompt_cv", "schema default"),
+        ("workload.reuse.at_requests_per_second", "derived from other values"),
+    ):  # fmt: skip
+        assert rows[key][5] == origin
+    for key in ("hardware.peak_tflops", "engine.roofline.mfu", "engine.roofline.step_overhead_ms"):
+        source, date, confidence = rows[key][5:]
+        assert re.fullmatch(r"\[\d+\]", source), key
+        assert re.match(r"20\d\d-", date), key
+        assert confidence, key
+    assert all(row[5] for key, row in rows.items() if key.rpartition(".")[2] not in ("title", "name", "description"))
+    text = f"{stored.text}\nengine: {{roofline: {{mfu: 0.21}}}}\n"
+    assert {row[0]: row for row in values(stored.scenario, stored.plan_set, text).rows}["engine.roofline.mfu"][4:6] == (
+        "given", "the file"
+    )  # fmt: skip
+
+
 def _leaf_keys(node: Any, path: str = "") -> Iterator[str]:
     if isinstance(node, dict):
         for key, inner in node.items():

@@ -19,7 +19,7 @@ def assumptions(stored: StoredSet) -> str:
         table = values(stored.scenario, found, stored.text)
         kinds = [row[4] for row in table.rows]
         said = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-        rows = tuple((f"[{n}]", source) for n, source in enumerate(references(found), 1))
+        rows = tuple((f"[{n}]", source) for n, source in enumerate(references(stored.scenario, found, stored.text), 1))
         sources = table_html(Table("Sources", ("", "source"), rows)) if rows else ""
         parts.append(details(f"Every value used ({said})", table_html(table) + sources, "values"))
     parts.append(details(f"The optimisation model ({len(RULES)} rules)", table_html(formulation()), "model"))

@@ -27,7 +27,7 @@ def frontier_chart(found: Frontier) -> Chart:
     shapes = [] if found.today is None else [_today(found.today.x)]
     legend = [Series(name, colour, "line") for name, colour in colours.items()]
     legend += [Series("a role changes, or a kind starts or stops paying", "ink", "diamond")]
-    legend += [Series("today", "limit", "line")] if found.today else []
+    legend += [Series("today", "limit", "dotted")] if found.today else []
     return Chart(
         id="frontier",
         title=title,

@@ -19,6 +19,7 @@ NEAR = 3.0  # samples on either side of a mark that stay silent
 DEEPEST = 1e5  # from the axis's end to its start; what is smaller than its start is in the table only
 LABELLED = 4  # break-even marks; more would lie on each other, and the table has their names
 ROOM = 8.0  # the axis goes on beyond the largest capacity, for its label
+TOP = 1.12  # of the axis of hit rates: room for a label above a mark at 100 %
 DECADES = tuple(range(6, 19))
 DASHES = ("solid", "dash", "dot")  # equal laws lie on each other
 COLOURS = ("s1", "s2", "s4", "s6", "s3", "s5", "s7", "s8")
@@ -199,7 +200,7 @@ def _layout(k_min: float, k_max: float, top: float) -> dict[str, object]:
                   "ticktext": [size(k).replace(".00", "").replace(".0 ", " ") for k in ticks],
                   "range": [math.log10(k_min), math.log10(k_max)]},
         "yaxis": {"title": {"text": "hit rate of reusable tokens"}, "tickformat": ".0%",
-                  "range": [0, min(1.02, 1.14 * top)]},
+                  "range": [0, min(TOP, 1.14 * top)]},
         "margin": {"l": 58, "r": 14, "t": 8, "b": 52},
     }  # fmt: skip
 

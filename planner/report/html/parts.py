@@ -19,7 +19,7 @@ from planner.report.format import safe
 from planner.report.tabular import Table
 
 LONG = 4000  # characters of one text that the page shows
-HALF_LINE = 20  # characters of a title and its figure that fit on half a narrow screen
+HALF_LINE = 19  # characters of a title and its figure that fit on half a narrow screen; sums are bold
 MOST_KEPT = 14  # rows of a table that is not torn over two printed pages
 _UNIT = re.compile(r"(?<=\d) (?=(?:[kMGTP]i?B|ms|s|%|GPUs?|nodes?)(?!\w)|/)|(?<=ms) (?=±)|(?<=±) ")
 _SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
@@ -31,7 +31,7 @@ class Series:
 
     name: str
     colour: str
-    mark: str = "block"  # block, line, dot, ring, outline, tick, diamond or cross
+    mark: str = "block"  # block, line, dotted, dot, ring, outline, tick, diamond or cross
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,8 @@ def _wide(table: Table) -> set[int]:
     """Columns of figures that need a line of their own where rows are stacked."""
     if not table.stack:
         return set()
-    longest = {n: max((len(row[n]) for row in table.rows), default=0) for n in table.right}
+    sums = len(table.rows) - table.totals
+    longest = {n: max((len(row[n]) + (k >= sums) for k, row in enumerate(table.rows)), default=0) for n in table.right}
     return {n for n, most in longest.items() if most + len(table.titles[n]) > HALF_LINE}
 
 
