@@ -16,8 +16,9 @@ from planner.report.study_common import HOURS_PER_MONTH, counted, csv_text, plan
 from planner.study.budget import Short, impossible, shortages
 
 if TYPE_CHECKING:
+    from planner.plan import Evaluation
     from planner.scenario import Scenario
-    from planner.study.budget import Budget
+    from planner.study.budget import Budget, Cut, Move
     from planner.study.columns import Column, Service
 
 Data = dict[str, Any]
@@ -26,6 +27,7 @@ FLAGS = {"usd": "--usd-per-month", "gpus": "--max-gpus", "dram": "--max-dram-gb"
 
 
 TITLES = ("service", "served", "$ a month", "GPUs", "value", "plan", "tiers")
+MOVES_SHOWN = 6  # of one step
 THOUSAND_A_MONTH = 1000.0 / HOURS_PER_MONTH  # dollars an hour
 
 
@@ -33,7 +35,9 @@ def to_table(found: Budget) -> str:
     """Who gets what, what it takes of each limit, what more would buy, who is cut first."""
     services = table(TITLES, _services(found), (1, 2, 3, 4), (0, 5, 6))
     more = [line for text in _more(found) for line in paragraph(text, hang=2)]
-    cuts = [f"  {CUTS}", *table(_cut_titles(found), _cuts(found), (1, 2, 3, 4, 5), (0,))] if found.cuts else []
+    cuts = table(_cut_titles(found), _cuts(found), (2, 3, 4, 5), (0, 1)) if found.cuts else []
+    if cuts or found.cuts_untold:
+        cuts = [f"  {CUTS}", *cuts, *([f"  {_untold_cuts(found)}"] if found.cuts_untold else [])]
     return titled(_head(found), services, [f"  {line}" for line in _limits(found)], more, cuts)
 
 
@@ -44,7 +48,11 @@ def to_markdown(found: Budget) -> str:
         markdown.table(TITLES, _services(found), (1, 2, 3, 4)),
         markdown.bullets(_limits(found)),
         markdown.section("What more would buy", markdown.bullets(_more(found))),
-        markdown.section(CUTS, markdown.table(_cut_titles(found), _cuts(found), (1, 2, 3, 4, 5)) if found.cuts else ""),
+        markdown.section(
+            CUTS,
+            markdown.table(_cut_titles(found), _cuts(found), (2, 3, 4, 5)) if found.cuts else "",
+            markdown.text(_untold_cuts(found)) if found.cuts_untold else "",
+        ),
         markdown.text(certificate_line(found)),
     )
 
@@ -66,13 +74,15 @@ def _services(found: Budget) -> list[list[str]]:
 
 def _cells(service: Service, column: Column) -> list[str]:
     plan = column.plan
-    shape = ABSENT
-    if plan is not None:
-        shape = pool(plan.prefill) + (f" / {pool(plan.decode)}" if plan.decode else "")
+    shape = _shape(plan) if plan is not None else ABSENT
     return [
         safe(service.name, 24), percent(column.level), number(column.usd_per_hour * HOURS_PER_MONTH, 0),
         number(column.gpus), significant(column.value), shape, tiers_text(plan) if plan else ABSENT,
     ]  # fmt: skip
+
+
+def _shape(plan: Evaluation) -> str:
+    return pool(plan.prefill) + (f" / {pool(plan.decode)}" if plan.decode else "")
 
 
 def _limits(found: Budget) -> list[str]:
@@ -114,23 +124,35 @@ def _more(found: Budget) -> list[str]:
     return lines
 
 
-CUTS = "Who is cut next as the first limit tightens, what it loses and what it frees"
+CUTS = "Who is cut next as the first limit tightens, step by step: what it loses and frees in all"
 
 
 def _cut_titles(found: Budget) -> list[str]:
-    unit = {"usd": "$1,000 a month", "gpus": "GPU"}.get(found.tightened, "GB")
-    return ["cut", "served", "below", "value lost", "frees", f"lost per {unit}"]
+    unit = {"usd": "$ a month", "gpus": "GPUs"}.get(found.tightened, "GB")
+    per = {"usd": "$1,000", "gpus": "GPU"}.get(found.tightened, "GB")
+    return ["falls", "rises", f"below, {unit}", "value lost", f"frees, {unit}", f"lost per {per}"]
 
 
 def _cuts(found: Budget) -> list[list[str]]:
-    unit = THOUSAND_A_MONTH if found.tightened == "usd" else 1.0
+    money = found.tightened == "usd"
+    scale, unit = (HOURS_PER_MONTH, THOUSAND_A_MONTH) if money else (1.0, 1.0)
     return [
         [
-            safe(c.service, 24), f"{percent(c.level_from)} → {percent(c.level_to)}", _amount(found.tightened, c.limit),
-            significant(c.value_lost), _amount(found.tightened, c.freed), _ratio(c.value_lost, c.freed / unit),
+            _moves(c.falls), _moves(c.rises), number(c.limit * scale, 0), significant(c.value_lost),
+            number(c.freed * scale, 0), _ratio(c.value_lost, c.freed / unit),
         ]
         for c in found.cuts
     ]  # fmt: skip
+
+
+def _moves(moves: Sequence[Move]) -> str:
+    told = [safe(str(m), 48) for m in moves[:MOVES_SHOWN]]
+    left = len(moves) - MOVES_SHOWN
+    return ", ".join(told) + (f" and {left} more" if left > 0 else "") or ABSENT
+
+
+def _untold_cuts(found: Budget) -> str:
+    return f"{'Further steps were' if found.cuts else 'This was'} not found in time"
 
 
 def _ratio(lost: float, freed: float) -> str:
@@ -208,14 +230,24 @@ def to_data(found: Budget) -> Data:
              "changes": list(m.changes)} for m in found.more
         ],
         "more_not_found": list(found.untold),
-        "cuts": [
-            {"service": c.service, "level_from": c.level_from, "level_to": c.level_to, "value_lost": c.value_lost,
-             "freed": c.freed, "resource": found.tightened, "unit": _unit(found.tightened), "below": c.limit}
-            for c in found.cuts
-        ],
+        "cuts": [_cut(c, found.tightened) for c in found.cuts],
+        "cuts_not_found": found.cuts_untold,
         "interrupted": found.interrupted,
         "seconds": found.seconds,
         "solve_seconds": found.solve_seconds,
+    }  # fmt: skip
+
+
+def _cut(cut: Cut, resource: str) -> Data:
+    """A step; ``service`` and its levels are those of the greatest loss."""
+    moves = [*cut.falls, *cut.rises]
+    return {
+        "service": moves[0].service, "level_from": moves[0].level_from, "level_to": moves[0].level_to,
+        "changes": [
+            {"service": m.service, "level_from": m.level_from, "level_to": m.level_to, "value": m.value} for m in moves
+        ],
+        "value_lost": cut.value_lost, "freed": cut.freed, "resource": resource, "unit": _unit(resource),
+        "usd_per_hour_freed": cut.usd_per_hour_freed, "below": cut.limit,
     }  # fmt: skip
 
 
@@ -228,7 +260,18 @@ def _service(service: Service, column: Column) -> Data:
     return {
         "service": service.name, "weight": service.weight, "level": column.level, "value": column.value,
         "usd_per_hour": column.usd_per_hour, "gpus": column.gpus, "capacity_gb": dict(column.capacity_gb),
-        "columns": len(service.columns), "plan": plan,
+        "columns": len(service.columns), "plan": plan, "all_columns": [_column(c) for c in service.columns],
+    }  # fmt: skip
+
+
+def _column(column: Column) -> Data:
+    """One of the columns that were chosen among, the empty one included: the choice can be made again from these."""
+    plan = column.plan
+    return {
+        "level": column.level, "value": column.value, "usd_per_hour": column.usd_per_hour,
+        "usd_per_month": column.usd_per_hour * HOURS_PER_MONTH, "gpus": column.gpus,
+        **{f"{name}_gb": size_gb for name, size_gb in column.capacity_gb},
+        "plan": f"{plan.decision.architecture}, {_shape(plan)}, {tiers_text(plan)}" if plan is not None else None,
     }  # fmt: skip
 
 

@@ -33,15 +33,32 @@ class More:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A service that gives way as the first limit tightens."""
+class Move:
+    """A service that is served more or less than before."""
 
     service: str
     level_from: float
     level_to: float
-    value_lost: float
-    freed: float  # of the tightening resource
-    limit: float  # at which it happens
+    value: float  # gained, negative where lost
+
+    def __str__(self) -> str:
+        """As it is told: ``chat 50% → 25%``."""
+        return f"{self.service} {self.level_from:.0%} → {self.level_to:.0%}"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One step down as the first limit tightens: who gives way, and who gets part of what that frees.
+
+    Steps go on from one another, the first from the plan: losses and what is freed add up.
+    """
+
+    falls: tuple[Move, ...]  # the greatest loss first
+    rises: tuple[Move, ...]
+    value_lost: float  # net
+    freed: float  # of the tightening resource, net
+    usd_per_hour_freed: float
+    limit: float  # below which it happens
 
 
 @dataclass(frozen=True)
@@ -60,6 +77,7 @@ class Budget:
     solve_seconds: float
     interrupted: bool = False
     untold: tuple[str, ...] = ()  # limits for which what more would buy was not found in time
+    cuts_untold: bool = False  # whether further cuts were not found in time
 
 
 def budget(
@@ -83,7 +101,7 @@ def budget(
     tightened = next(iter(limits), "usd")
     beside = not serve_all and not (stop is not None and stop())
     more = tuple(_all_more(services, limits, choice, gap, until, stop)) if beside else ()
-    cut = _cuts(services, limits, choice, tightened, gap, cuts, until, stop) if beside else ()
+    cut, cuts_untold = _cuts(services, limits, choice, tightened, gap, cuts, until, stop) if beside else ((), False)
     return Budget(
         tuple(services),
         tuple(limits.items()),
@@ -97,6 +115,7 @@ def budget(
         solve_seconds,
         stop is not None and stop(),
         tuple(r for r in limits if not serve_all and all(m.resource != r for m in more)),
+        cuts_untold or not (beside or serve_all),
     )
 
 
@@ -134,12 +153,16 @@ def _more(
 
 
 def _moves(services: Sequence[Service], before: Sequence[Column], after: Sequence[Column]) -> tuple[str, ...]:
-    """Who is served more or less."""
-    return tuple(
-        f"{s.name} {a.level:.0%} → {b.level:.0%}"
+    """Who is served more or less, in words."""
+    return tuple(str(move) for move in _moved(services, before, after))
+
+
+def _moved(services: Sequence[Service], before: Sequence[Column], after: Sequence[Column]) -> list[Move]:
+    return [
+        Move(s.name, a.level, b.level, b.value - a.value)
         for s, a, b in zip(services, before, after, strict=True)
         if a.level != b.level
-    )
+    ]
 
 
 def _cuts(
@@ -151,30 +174,41 @@ def _cuts(
     count: int,
     until: float,
     stop: Stop | None,
-) -> tuple[Cut, ...]:
-    """Tighten one limit to just below what is used, again and again, and see who gives way."""
+) -> tuple[tuple[Cut, ...], bool]:
+    """Tighten one limit to just below what is used, again and again; the steps, and whether time cut them short."""
     out: list[Cut] = []
+    shown = now  # the plan, then the last step told: one that changes nobody's level is part of the next
     for _ in range(4 * count):
-        used = now.uses(resource)
-        left = until - time.perf_counter()
-        if used <= 0 or len(out) >= count or left <= 0 or (stop is not None and stop()):
+        if len(out) >= count or now.uses(resource) <= 0:
             break
-        limit = used * (1 - 1e-6)
+        left = until - time.perf_counter()
+        if left <= 0 or (stop is not None and stop()):
+            return tuple(out), True
+        limit = now.uses(resource) * (1 - 1e-6)
         try:
             then = choose(services, {**limits, resource: limit}, gap=gap, time_limit_s=left, stop=stop)
         except GaveUpError:
+            return tuple(out), True
+        if then is None:
             break
-        if then is None or then.relative_gap > gap:
-            break
-        for service, a, b in zip(services, now.columns, then.columns, strict=True):
-            if b.level < a.level:
-                out.append(_cut(service, a, b, resource, limit))
+        if then.relative_gap > gap:
+            return tuple(out), True
+        if moved := _moved(services, shown.columns, then.columns):
+            out.append(_cut(moved, shown, then, resource, limit))
+            shown = then
         now = then
-    return tuple(out[:count])
+    return tuple(out), False
 
 
-def _cut(service: Service, a: Column, b: Column, resource: str, limit: float) -> Cut:
-    return Cut(service.name, a.level, b.level, a.value - b.value, a.uses(resource) - b.uses(resource), limit)
+def _cut(moved: Sequence[Move], before: Choice, after: Choice, resource: str, limit: float) -> Cut:
+    return Cut(
+        tuple(sorted((m for m in moved if m.level_to < m.level_from), key=lambda m: m.value)),
+        tuple(m for m in moved if m.level_to > m.level_from),
+        before.value - after.value,
+        before.uses(resource) - after.uses(resource),
+        before.usd_per_hour - after.usd_per_hour,
+        limit,
+    )
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from planner.errors import StoppedError
 from planner.physics.system import System
 from planner.report import study_budget as render
 from planner.scenario import replace
+from planner.study import budget as budgeting
 from planner.study.budget import budget, shortages
 from planner.study.budget_model import choose
 from planner.study.columns import EMPTY, Column, Service, Wanted, service_of, services_of
@@ -267,3 +268,55 @@ def test_a_choice_that_is_interrupted_keeps_what_it_has():
         assert all(found.choice.uses(r) <= x * (1 + 1e-6) for r, x in limits.items())
         assert found.choice.value <= found.choice.bound
         assert "interrupted" in render.to_table(found).splitlines()[0]
+
+
+def priced(name, *columns):
+    """A service with columns of (level, dollars an hour, value)."""
+    return Service(name, 1.0, 10.0, (EMPTY, *(Column(lv, usd, 1.0, (), value) for lv, usd, value in columns)))
+
+
+SWAPS = [priced("a", (1.0, 10, 20), (0.5, 4, 11)), priced("b", (1.0, 6, 9), (0.5, 3, 4))]
+
+
+def test_every_step_down_is_told_whole_and_goes_on_from_the_plan():
+    found = budget(SWAPS, {"usd": 13.0}, cuts=9)
+    assert [c.level for c in found.choice.columns] == [1.0, 0.5]
+    level = {s.name: c.level for s, c in zip(SWAPS, found.choice.columns, strict=True)}
+    value, usd = found.choice.value, found.choice.usd_per_hour
+    for cut in found.cuts:
+        for move in (*cut.falls, *cut.rises):
+            assert move.level_from == level[move.service]
+            level[move.service] = move.level_to
+        value, usd = value - cut.value_lost, usd - cut.freed
+        assert cut.value_lost == pytest.approx(-sum(m.value for m in (*cut.falls, *cut.rises)))
+        assert cut.freed == cut.usd_per_hour_freed > 0
+        assert value == pytest.approx(choose(SWAPS, {"usd": cut.limit}).value)
+    assert any(cut.rises for cut in found.cuts)  # a falls to a half, and what that frees raises b
+    assert (value, usd) == pytest.approx((0, 0))
+    text = render.to_table(found)
+    assert "a 100% → 50%" in text
+    assert "b 50% → 100%" in text
+    first = render.to_data(found)["cuts"][0]
+    assert {m["service"] for m in first["changes"]} == {m.service for m in (*found.cuts[0].falls, *found.cuts[0].rises)}
+
+
+def test_steps_that_were_not_found_in_time_are_told(monkeypatch):
+    monkeypatch.setattr(budgeting, "NEIGHBOURHOOD_S", -1.0)
+    found = budget(SWAPS, {"usd": 13.0})
+    assert not found.cuts
+    for text in (render.to_table(found), render.to_markdown(found)):
+        assert "Who is cut next" in text
+        assert "This was not found in time" in text
+    assert render.to_data(found)["cuts_not_found"]
+
+
+def test_the_choice_can_be_made_again_from_the_columns_in_the_json(invoke, path):
+    data = invoke("budget", path("rag"), path("agent"), "--usd-per-month", 120000, "--format", "json", "-q").data
+    rows = [s["all_columns"] for s in data["services"]]
+    assert [len(r) for r in rows] == [s["columns"] for s in data["services"]]
+    fits = [p for p in itertools.product(*rows) if sum(c["usd_per_month"] for c in p) <= 120000]
+    assert max(sum(c["value"] for c in p) for p in fits) == pytest.approx(data["value"], rel=1e-5)
+    for service, columns in zip(data["services"], rows, strict=True):
+        own = [c for c in columns if c["level"] == service["level"] and c["usd_per_hour"] == service["usd_per_hour"]]
+        assert own[0]["gpus"] == service["gpus"]
+        assert {k.removesuffix("_gb") for k in own[0] if k.endswith("_gb")} == set(service["capacity_gb"])
