@@ -20,7 +20,7 @@ def breakeven(
     """
     gc.disable()
     from planner.cli.session import Session
-    from planner.cli.study import check_output, deliver, wanted_format
+    from planner.cli.study import check_output, deliver, named_in, wanted_format
     from planner.report import study_breakeven as render
     from planner.scenario import load
     from planner.study.breakeven import breakeven as compute
@@ -28,6 +28,7 @@ def breakeven(
     session = Session(quiet=quiet, verbose=verbose)
     check_output(output, [scenario])
     loaded = load(scenario)
+    check_output(output, named_in(loaded))
     session.warn(loaded.warnings)
     found = compute(loaded)
     deliver(

@@ -52,7 +52,7 @@ def budget(
     """
     gc.disable()
     from planner.cli.session import INTERRUPTED, Session
-    from planner.cli.study import check_output, deliver, wanted_format
+    from planner.cli.study import check_output, deliver, named_in, wanted_format
     from planner.report import study_budget as render
     from planner.scenario import load
     from planner.scenario.loader import located
@@ -63,6 +63,7 @@ def budget(
     check_output(output, scenarios)
     limits = _limits(usd_per_month, max_gpus, max_dram_gb, max_nvme_gb)
     loaded = [load(path) for path in scenarios]
+    check_output(output, [path for one in loaded for path in named_in(one)])
     names = _names(loaded)
     worth, factors = _by_name(weights, names, "--weights"), _by_name(load_, names, "--load")
     shares = tuple(_number(part, "--levels") for part in levels.split(","))

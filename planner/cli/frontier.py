@@ -50,7 +50,7 @@ def frontier(
     """
     gc.disable()
     from planner.cli.session import INFEASIBLE, INTERRUPTED, Session
-    from planner.cli.study import check_output, deliver, wanted_format
+    from planner.cli.study import check_output, deliver, named_in, wanted_format
     from planner.errors import InputError
     from planner.report import study_frontier as render
     from planner.report.data import dumps
@@ -63,6 +63,7 @@ def frontier(
     session = Session(quiet=quiet, verbose=verbose)
     check_output(output, [scenario])
     loaded = load(scenario)
+    check_output(output, named_in(loaded))
     session.warn(loaded.warnings)
     with session.progress() as progress, session.interruptible() as stop:
         found = compute(

@@ -32,7 +32,7 @@ def sensitivity(
     """
     gc.disable()
     from planner.cli.session import INTERRUPTED, Session
-    from planner.cli.study import check_output, deliver, wanted_format
+    from planner.cli.study import check_output, deliver, named_in, wanted_format
     from planner.report import study_sensitivity as render
     from planner.report.data import dumps
     from planner.report.write import report_folder, write_text
@@ -42,6 +42,7 @@ def sensitivity(
     session = Session(quiet=quiet, verbose=verbose)
     check_output(output, [scenario])
     loaded = load(scenario)
+    check_output(output, named_in(loaded))
     session.warn(loaded.warnings)
     with session.progress() as progress, session.interruptible() as stop:
         found = compute(loaded, ranges=tuple(range_ or ()), only_stated=only, progress=progress, stop=stop)

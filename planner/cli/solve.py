@@ -65,14 +65,16 @@ def solve(
     Exit codes: 0 a plan, 1 impossible, 2 bad input, 3 gave up, 130 interrupted.
     """
     from planner.cli.session import Session, within
+    from planner.cli.study import named_in
     from planner.scenario import load
 
     limits = {"gap": within("--gap", gap, 0.0, 0.5), "time_limit_s": within("--time-limit", time_limit, 0.001, 1e6)}
     session = Session(quiet=quiet, verbose=verbose)
     loaded = load(scenario)
     session.warn(loaded.warnings)
-    report = _report_path(loaded, scenario, no_report, output, write_lp)
-    page = _page_path(loaded, scenario, format_, output) if html else None
+    inputs = [scenario, *named_in(loaded)]
+    report = _report_path(loaded, inputs, no_report, output, write_lp)
+    page = _page_path(loaded, inputs, format_, output) if html else None
     found = _solved(session, loaded, plans=plans, verify=verify, write_lp=write_lp and str(write_lp), **limits)
     plan_file = _plan_file(found, loaded)
     code = session.deliver(found, rendered(found, format_, output, plan_file, loaded), output, report, plan_file)
@@ -84,26 +86,26 @@ def solve(
     return code
 
 
-def _report_path(loaded: Scenario, file: Path, no_report: bool, *others: Path | None) -> Path | None:
+def _report_path(loaded: Scenario, inputs: list[Path], no_report: bool, *others: Path | None) -> Path | None:
     """Where the plan file goes; all that will be written is known to be writable before the solve."""
     from planner.report.write import check_writable, report_folder
 
     report = None if no_report else report_folder(loaded.name) / "plans.json"
     if report is not None:
-        check_writable(report, make_folder=True, inputs=[file])
+        check_writable(report, make_folder=True, inputs=inputs)
     for path in others:
         if path is not None and str(path) != "-":
-            check_writable(path, inputs=[file])
+            check_writable(path, inputs=inputs)
     return report
 
 
-def _page_path(loaded: Scenario, file: Path, format_: Format | None, output: Path | None) -> Path:
+def _page_path(loaded: Scenario, inputs: list[Path], format_: Format | None, output: Path | None) -> Path:
     """Beside the plan file that was asked for, as ``planner report`` has it; else beside ``plans.json``."""
     from planner.report.write import check_writable, report_folder
 
     named = output is not None and str(output) != "-" and (format_ or _implied(output)) is Format.json
     page = (output.parent if named and output else report_folder(loaded.name)) / "report.html"
-    check_writable(page, make_folder=True, inputs=[file])
+    check_writable(page, make_folder=True, inputs=inputs)
     return page
 
 

@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from planner.cli.session import Session
+    from planner.scenario import Scenario
 
 
 class StudyFormat(StrEnum):
@@ -82,3 +83,9 @@ def check_output(output: Path | None, inputs: Sequence[Path] = ()) -> None:
 
     if output is not None and str(output) != "-":
         check_writable(output, inputs=inputs)
+
+
+def named_in(loaded: Scenario) -> list[Path]:
+    """Files that a scenario reads besides itself: its timing table."""
+    timing = loaded.engine.timing
+    return [Path(timing)] if timing.lower().endswith(".csv") else []

@@ -47,7 +47,7 @@ def sweep(
     """
     gc.disable()
     from planner.cli.session import INFEASIBLE, INTERRUPTED, Session
-    from planner.cli.study import check_output
+    from planner.cli.study import check_output, named_in
     from planner.report import study_sweep as render
     from planner.scenario import load
     from planner.study.cache import Cache
@@ -60,6 +60,7 @@ def sweep(
     if _is_parquet(format_, output):
         require_parquet()
     loaded = load(scenario)
+    check_output(output, named_in(loaded))
     session.warn(loaded.warnings)
     variants = points(parse_settings(set_, loaded), sample, seed)
     store = Cache(None if no_cache else cache)

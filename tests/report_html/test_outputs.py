@@ -63,6 +63,25 @@ def test_no_command_writes_over_its_input(folder: Path, command: str, capsys: py
     assert _contents(folder) == before
 
 
+@pytest.mark.parametrize(
+    "command", ["solve", "frontier", "sensitivity", "breakeven", "budget", "sweep --set slo.tpot_ms=60"]
+)
+def test_a_scenarios_own_timing_table_is_an_input_too(
+    folder: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = "phase,gpus,tp,new_tokens,prefix_tokens,batch,context,latency_ms,step_ms\n" + "".join(
+        [f"prefill,1,1,{n},{p},,,{n / 100},\n" for n in (256, 32768) for p in (0, 32768)]
+        + [f"decode,1,1,,,{b},{c},,{5 + b / 100}\n" for b in (1, 512) for c in (1024, 32768)]
+    )
+    (folder / "mine.csv").write_text(table, encoding="utf-8")
+    text = (folder / "a.yaml").read_text(encoding="utf-8")
+    assert "engine:" not in text
+    (folder / "a.yaml").write_text(f"{text}\nengine: {{timing: mine.csv}}\n", encoding="utf-8")
+    assert run([*command.split(), "a.yaml", "-o", "mine.csv"]) == 2
+    assert "mine.csv is an input of this command" in capsys.readouterr().err
+    assert (folder / "mine.csv").read_text(encoding="utf-8") == table
+
+
 def _contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
