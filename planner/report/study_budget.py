@@ -38,7 +38,9 @@ def to_table(found: Budget) -> str:
     cuts = table(_cut_titles(found), _cuts(found), (2, 3, 4, 5), (0, 1)) if found.cuts else []
     if cuts or found.cuts_untold:
         cuts = [f"  {CUTS}", *cuts, *([f"  {_untold_cuts(found)}"] if found.cuts_untold else [])]
-    return titled(_head(found), services, [f"  {line}" for line in _limits(found)], more, cuts)
+    limits = [f"  {line}" for line in _limits(found)]
+    notes = [line for text in found.notes for line in paragraph(safe(text, 400), hang=2)]
+    return titled(_head(found), services, limits, more, cuts, notes)
 
 
 def to_markdown(found: Budget) -> str:
@@ -53,6 +55,7 @@ def to_markdown(found: Budget) -> str:
             markdown.table(_cut_titles(found), _cuts(found), (2, 3, 4, 5)) if found.cuts else "",
             markdown.text(_untold_cuts(found)) if found.cuts_untold else "",
         ),
+        markdown.bullets(found.notes),
         markdown.text(certificate_line(found)),
     )
 
@@ -232,6 +235,7 @@ def to_data(found: Budget) -> Data:
         "more_not_found": list(found.untold),
         "cuts": [_cut(c, found.tightened) for c in found.cuts],
         "cuts_not_found": found.cuts_untold,
+        "notes": list(found.notes),
         "interrupted": found.interrupted,
         "seconds": found.seconds,
         "solve_seconds": found.solve_seconds,

@@ -38,6 +38,7 @@ def to_table(found: Frontier) -> str:
         ["  Four cells, $/h", *_cells(found)],
         ["  Turns", *_marks(found)] if found.marks else [],
         _growth(found),
+        [f"  {note}" for note in found.notes],
     )
 
 
@@ -207,6 +208,7 @@ def to_data(found: Frontier) -> Data:
             {"kind": m.kind, "easier": m.easier, "harder": m.harder, "cell": m.cell, "text": m.text}
             for m in found.marks
         ],
+        "notes": list(found.notes),
         "seconds": found.seconds,
     }
 

@@ -58,7 +58,7 @@ def _remarks(found: Sensitivity) -> list[str]:
     out = [f"left out: {safe(text, 200)}" for text in found.skipped]
     if found.unfinished:
         out.append(f"stopped before: {', '.join(safe(_short(label), 60) for label in found.unfinished)}")
-    return out
+    return out + list(found.notes)
 
 
 def _moving(found: Sensitivity) -> list[Bar]:
@@ -179,6 +179,7 @@ def to_data(found: Sensitivity) -> Data:
         "schema_version": SCHEMA_VERSION, "kind": "sensitivity", "scenario": found.scenario_name,
         "headline": found.headline, "today": plan_row(found.plan), "bars": [_bar(b) for b in found.bars],
         "skipped": list(found.skipped), "unfinished": list(found.unfinished), "seconds": found.seconds,
+        "notes": list(found.notes),
     }  # fmt: skip
 
 

@@ -22,14 +22,14 @@ def to_table(found: Sweep) -> str:
     lines = table(_titles(found), _rows(found)[:LINES], (*range(1, keys + 3), keys + 4), (keys + 5,))
     left = len(found.rows) - LINES
     more = [f"  and {left} more: -o sweep.csv, .json or .parquet"] if left > 0 else []
-    return titled(_head(found), [*lines, *more, "  * the design changes"])
+    return titled(_head(found), [*lines, *more, "  * the design changes"], [f"  {note}" for note in found.notes])
 
 
 def to_markdown(found: Sweep) -> str:
     """The whole table, for an issue or a pull request."""
     keys = len(found.keys)
     rows = markdown.table(_titles(found), _rows(found), (*range(1, keys + 3), keys + 4))
-    return markdown.document(_head(found), rows, markdown.text("* the design changes"))
+    return markdown.document(_head(found), rows, markdown.text("* the design changes"), markdown.bullets(found.notes))
 
 
 def _head(found: Sweep) -> str:
@@ -100,7 +100,7 @@ def to_data(found: Sweep) -> Data:
         "schema_version": SCHEMA_VERSION, "kind": "sweep", "scenario": found.scenario_name, "keys": list(found.keys),
         "points": found.points, "cached": found.cached, "solved": found.solved, "carried": found.carried,
         "complete": found.complete, "interrupted": found.interrupted, "missing": found.missing,
-        "seconds": found.seconds, "rows": found.rows,
+        "seconds": found.seconds, "notes": list(found.notes), "rows": found.rows,
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from planner.errors import GaveUpError
 from planner.study.budget_model import GAP, ROUNDING, Choice, choose, least_for_all, least_for_more
 from planner.study.columns import Column, Service
+from planner.study.load_note import kept_notes
 from planner.study.processes import Stop
 
 HOURS_PER_MONTH = 730.0
@@ -78,6 +79,11 @@ class Budget:
     interrupted: bool = False
     untold: tuple[str, ...] = ()  # limits for which what more would buy was not found in time
     cuts_untold: bool = False  # whether further cuts were not found in time
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What stays where a service's load moves."""
+        return kept_notes({s.name: s.observed_at for s in self.services if s.observed_at})
 
 
 def budget(

@@ -17,6 +17,7 @@ from planner.errors import StoppedError
 from planner.physics.system import System
 from planner.plan import Architecture, Evaluation
 from planner.scenario import Scenario, replace
+from planner.study.load_note import observed_at
 from planner.study.processes import Stop, spread
 
 LEVELS = (1.0, 0.75, 0.5, 0.25)
@@ -56,6 +57,7 @@ class Service:
     weight: float
     mtok_per_hour: float
     columns: tuple[Column, ...]
+    observed_at: tuple[float, ...] = ()  # loads of its reuse curves, where it is planned for another
 
 
 EMPTY = Column(0.0, 0.0, 0.0, (), 0.0)
@@ -148,7 +150,9 @@ def service_of(
         if found:  # the next level starts with the architecture that was cheapest here
             architectures = sorted(architectures, key=lambda a: a != found[0].architecture)
         columns += found
-    return Service(name, weight, full.tokens_per_s * MTOK_PER_HOUR, tuple(columns))
+    observed = observed_at(scenario)
+    other = any(full.rate * level != rate for level in levels for rate in observed)
+    return Service(name, weight, full.tokens_per_s * MTOK_PER_HOUR, tuple(columns), observed if other else ())
 
 
 class _Structures(SimplestPlans):

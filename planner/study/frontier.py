@@ -22,6 +22,7 @@ from planner.scenario import Scenario
 from planner.study.axes import AXES, Axis, default_range
 from planner.study.cell_frontier import CellFrontier, Stretch, Vertex
 from planner.study.curves import curve_along
+from planner.study.load_note import load_notes
 from planner.study.marks import Mark, marks_of
 from planner.study.points import cheapest
 from planner.study.stepping import step_along
@@ -48,6 +49,7 @@ class Frontier:
     marks: tuple[Mark, ...]
     today: Today | None
     seconds: float
+    notes: tuple[str, ...] = ()
 
     def best_at(self, x: float) -> tuple[CellFrontier, Vertex] | None:
         """The cheapest cell at ``x``, None outside the range; without tiers wins ties, then colocated."""
@@ -101,7 +103,8 @@ def frontier(
             cells[key] = replace(own, untiered=cells.get((key[0], False)) if key[1] else None)
     found = Frontier(scenario.name, headline(system), axis, *ends, width, tuple(cells.values()), (), None, 0.0)
     marks = marks_of(axis, found.cells, found.grid)
-    return replace(found, marks=marks, today=_today(system, found, settings), seconds=time.perf_counter() - started)
+    now, notes = _today(system, found, settings), load_notes(scenario, [axis.key])
+    return replace(found, marks=marks, today=now, notes=notes, seconds=time.perf_counter() - started)
 
 
 def _follow(

@@ -21,6 +21,7 @@ from planner.scenario import Scenario
 from planner.study.baseline import todays_plan
 from planner.study.keep import in_words, kept
 from planner.study.knobs import Knob, knobs_of
+from planner.study.load_note import load_notes
 from planner.study.points import cheapest
 
 CAPACITY_TOLERANCE = 0.02  # a capacity this much larger or smaller is the same plan, sized anew
@@ -93,6 +94,7 @@ class Sensitivity:
     seconds: float
     skipped: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()  # inputs that a stop or the time limit left out
+    notes: tuple[str, ...] = ()
 
 
 def sensitivity(
@@ -128,7 +130,10 @@ def sensitivity(
             bars.append(bar)
     bars.sort(key=lambda b: -b.spread)
     seconds = time.perf_counter() - started
-    return Sensitivity(scenario.name, headline(system), now, tuple(bars), seconds, tuple(skipped), tuple(unfinished))
+    notes = tuple(n for bar in bars for n in load_notes(scenario, [bar.knob.name]))
+    return Sensitivity(
+        scenario.name, headline(system), now, tuple(bars), seconds, tuple(skipped), tuple(unfinished), notes
+    )
 
 
 @dataclass(frozen=True)

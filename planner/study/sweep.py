@@ -19,6 +19,7 @@ from planner.physics.system import System
 from planner.scenario import Scenario, replace
 from planner.scenario.loader import located, timing_name
 from planner.study.cache import Cache, point_key
+from planner.study.load_note import load_notes
 from planner.study.points import cheapest, same_cost
 from planner.study.processes import Stop
 from planner.study.row import plan_row
@@ -58,6 +59,7 @@ class Sweep:
     carried: int = 0  # kept from an easier point without solving
     seconds: float = 0.0
     interrupted: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -102,6 +104,7 @@ def sweep(
     invalid: dict[str, Row] = {}
     points = list(_points(scenario, wanted, invalid, stop, progress))
     out = Sweep(scenario.name, tuple(wanted[0]) if wanted else (), points=len(wanted))
+    out.notes = load_notes(scenario, out.keys)
     if not any(key.startswith(("engine", "model", "hardware")) for key in out.keys):
         _ = System(scenario).configs  # a fault of its own times is the scenario's, not that of every point
     known = _stored(points, cache, stop)
