@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["error", "warning"]
+JOINER = "\u200d"
+EMOJI_STYLE = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"  # colour, and tones of skin
 SHOWN_COLUMNS = 96  # of a source line; longer lines are cut around the caret
 
 
@@ -104,7 +106,22 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return "".join(
+        c if c.isprintable() or joins_emoji(text, i) else c.encode("unicode_escape").decode("ascii")
+        for i, c in enumerate(text)
+    )
+
+
+def joins_emoji(text: str, place: int) -> bool:
+    r"""Whether the character there joins two emoji to one; anywhere else a joiner is invisible, and not shown as it is.
+
+    >>> joins_emoji("\U0001f469\u200d\U0001f4bb", 1), joins_emoji("a\u200db", 1)
+    (True, False)
+    """
+    if text[place] != JOINER:
+        return False
+    before, after = text[max(0, place - 3) : place].rstrip(EMOJI_STYLE)[-1:], text[place + 1 : place + 2]
+    return all(unicodedata.category(c or " ") == "So" for c in (before, after))
 
 
 def render_diagnostics(diagnostics: Iterable[Diagnostic]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from planner.errors import Diagnostic, InputError, Span
+from planner.errors import Diagnostic, InputError, Span, joins_emoji
 
 REMOVE = "remove it: a scenario is plain text"
 MAX_BYTES = 1 << 20
@@ -129,7 +129,8 @@ def _forbidden(text: str) -> int | None:
     """Where the first control, invisible or direction-changing character is, None where there is none."""
     if text.translate(LAYOUT).isprintable():
         return None
-    return next(i for i, c in enumerate(text) if not c.isprintable() and ord(c) not in LAYOUT)
+    unseen = (i for i, c in enumerate(text) if not c.isprintable() and ord(c) not in LAYOUT)
+    return next((i for i in unseen if not joins_emoji(text, i)), None)
 
 
 def _not_allowed(character: str) -> str:

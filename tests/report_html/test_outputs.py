@@ -146,3 +146,16 @@ def test_studies_of_an_impossible_scenario_leave_the_page(folder: Path, capsys: 
     assert run(["report", "no.json", "--with", "frontier,tornado"]) == 0
     assert "has no plan, so the page is without frontier and tornado" in capsys.readouterr().err
     assert "No design keeps every promise" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_emoji_of_several_may_stand_in_a_description(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (folder / "a.yaml").read_text(encoding="utf-8")
+    own = text.replace("description:", "x-old:") if "\ndescription:" in text else text
+    emoji = "\U0001f469\u200d\U0001f4bb \U0001f469\U0001f3fd\u200d\U0001f52c"
+    (folder / "a.yaml").write_text(f"description: {emoji}\n" + own.replace("x-old:", "# "), encoding="utf-8")
+    assert run(["solve", "a.yaml", "-q", "-o", "z.json"]) == 0
+    assert run(["report", "z.json", "-q"]) == 0
+    assert emoji in (folder / "report.html").read_text(encoding="utf-8")
+    (folder / "a.yaml").write_text(f"description: a\u200db\n{text}", encoding="utf-8")
+    assert run(["check", "a.yaml"]) == 2
+    assert "U+200D" in capsys.readouterr().err
