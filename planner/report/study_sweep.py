@@ -91,7 +91,8 @@ def summary_line(found: Sweep) -> str:
 def interrupted_line(found: Sweep, kept: bool) -> str:
     """What is missing and how to get it, for stderr."""
     again = "; run it again: what is solved is kept, only the rest is solved" if kept else ""
-    return f"interrupted: {len(found.rows):,} of {counted(found.points, 'row')}, {found.missing:,} missing{again}"
+    why = f"{found.cause}: " if found.cause else ""
+    return f"interrupted: {why}{len(found.rows):,} of {counted(found.points, 'row')}, {found.missing:,} missing{again}"
 
 
 def to_data(found: Sweep) -> Data:
@@ -99,7 +100,7 @@ def to_data(found: Sweep) -> Data:
     return {
         "schema_version": SCHEMA_VERSION, "kind": "sweep", "scenario": found.scenario_name, "keys": list(found.keys),
         "points": found.points, "cached": found.cached, "solved": found.solved, "carried": found.carried,
-        "complete": found.complete, "interrupted": found.interrupted, "missing": found.missing,
+        "complete": found.complete, "interrupted": found.interrupted, "cause": found.cause, "missing": found.missing,
         "seconds": found.seconds, "notes": list(found.notes), "rows": found.rows,
     }  # fmt: skip
 

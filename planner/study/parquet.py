@@ -19,7 +19,7 @@ def require_parquet() -> None:
         PlannerError: It is not installed.
     """
     if importlib.util.find_spec("pyarrow") is None:
-        raise PlannerError("Parquet needs pyarrow: pip install 'kvtier-planner[sweep]'")
+        raise PlannerError("Parquet needs pyarrow: pip install '.[sweep]' in the planner's checkout")
 
 
 def parquet_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:

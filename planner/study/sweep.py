@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planner.cells import SolveSettings
-from planner.errors import InputError
+from planner.errors import InputError, PlannerError
 from planner.evaluate import evaluate
 from planner.physics.system import System
 from planner.scenario import Scenario, replace
 from planner.scenario.loader import located, timing_name
-from planner.study.cache import Cache, point_key
+from planner.study.cache import Cache, package_digest, point_key
 from planner.study.load_note import load_notes
 from planner.study.points import cheapest, same_cost
 from planner.study.processes import Stop
@@ -30,6 +30,7 @@ PROVEN = (
     "optimal",
     "infeasible",
 )  # what is kept: with more time, or once a file is there, the rest may come out better
+OTHER_PLANNER = "another planner than here: install the same version on all machines"
 TOLD_EVERY = 1000  # points that are read and not yet solved
 Row = dict[str, Any]
 Progress = Callable[[str], None]
@@ -59,6 +60,7 @@ class Sweep:
     carried: int = 0  # kept from an easier point without solving
     seconds: float = 0.0
     interrupted: bool = False
+    cause: str = ""  # why, where it was not the user
     notes: tuple[str, ...] = ()
 
     @property
@@ -79,6 +81,11 @@ class Work:
     scenario: str  # JSON
     points: tuple[Point, ...]
     gap: float
+    planner: str  # the digest of the planner that asks
+
+
+class LostError(PlannerError):
+    """Whatever solves for a sweep is gone; what it has answered stands."""
 
 
 Runner = Callable[[Sequence[Work], Stop], Iterable[list[tuple[str, Row]]]]
@@ -112,19 +119,15 @@ def sweep(
     known |= invalid
     work = _work(scenario, [p for p in points if p.key not in known])
     total = sum(len(w.points) for w in work)
-    for results in (runner or here)(work if not stop() else [], stop):
-        for key, row in results:
-            if key in known:
-                continue  # a repeated unit of work: the first answer stands
-            known[key] = row
-            if row["status"] in PROVEN:
-                cache.put(key, row)
-            out.solved += not row["carried"]
-            out.carried += row["carried"]
-        if progress:
-            progress(f"{out.solved + out.carried} of {total} points")
-        if stop():
-            break
+    try:
+        for results in (runner or here)(work if not stop() else [], stop):
+            _keep(results, known, cache, out)
+            if progress:
+                progress(f"{out.solved + out.carried} of {total} points")
+            if stop():
+                break
+    except LostError as error:
+        out.cause = error.diagnostics[0].message
     out.rows = [
         {**p.changes, **{k: v for k, v in known[p.key].items() if k != "carried"}} for p in points if p.key in known
     ]
@@ -133,6 +136,18 @@ def sweep(
         raise InputError(out.rows[0]["why"])
     out.seconds = time.perf_counter() - started
     return out
+
+
+def _keep(results: Iterable[tuple[str, Row]], known: dict[str, Row], cache: Cache, out: Sweep) -> None:
+    """The answers that are new: of a repeated unit of work the first answer stands."""
+    for key, row in results:
+        if key in known:
+            continue
+        known[key] = row
+        if row["status"] in PROVEN:
+            cache.put(key, row)
+        out.solved += not row["carried"]
+        out.carried += row["carried"]
 
 
 def _points(
@@ -183,7 +198,7 @@ def _work(scenario: Scenario, points: Sequence[Point]) -> list[Work]:
     unique.sort(key=lambda p: (_others(p), _difficulty(p)))
     text = scenario.model_dump_json()
     chunks = (unique[i : i + CHUNK] for i in range(0, len(unique), CHUNK))
-    return [Work(text, tuple(chunk), scenario.solve.gap) for chunk in chunks]
+    return [Work(text, tuple(chunk), scenario.solve.gap, package_digest()) for chunk in chunks]
 
 
 def _others(point: Point) -> str:
@@ -203,7 +218,13 @@ def here(work: Sequence[Work], stop: Stop = lambda: False) -> Iterator[list[tupl
 
 
 def solved(unit: Work) -> list[tuple[str, Row]]:
-    """All answers of one unit of work; what another process is asked for."""
+    """All answers of one unit of work; what another machine is asked for.
+
+    Raises:
+        RuntimeError: Its planner is not the one that asks.
+    """
+    if unit.planner != package_digest():
+        raise RuntimeError(OTHER_PLANNER)
     return list(solve_work(unit))
 
 
