@@ -126,7 +126,7 @@ def _more(inputs: tuple[InputDifference, ...]) -> str:
 def _value(value: Any) -> str:
     if value is None:
         return ABSENT
-    return significant(value, 4) if isinstance(value, float) else safe(str(value), 40)
+    return significant(value, 4) if isinstance(value, float) else safe(str(value), 80)
 
 
 def _alone(difference: InputDifference) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from planner.describe import differences
 from planner.errors import PlannerError
 from planner.evaluate import evaluate
 from planner.physics.system import System
+from planner.physics.timing import ROOFLINE
 from planner.plan import Evaluation
 from planner.report.node import Misfit, Node
 from planner.report.planfile import not_a_plan_file, read_json, read_plan, read_scenario
@@ -23,6 +25,8 @@ from planner.study.points import cheapest
 from planner.study.sensitivity import CAPACITY_TOLERANCE
 
 UNIMPORTANT = ("name", "description", "solve")
+SECTIONS = ("workload", "slo", "prices", "model", "hardware", "tiers", "read_utilization", "deployment", "engine")
+WHOLE = ("model", "hardware")  # two of different names differ as one thing, not in every number of theirs
 MOST_TRIED = 40  # differing inputs that are tried alone
 
 
@@ -108,7 +112,7 @@ def compare(
     first = sides[0]
     inputs = _inputs(sides)
     if len(sides) == 2 and first.plan is not None:
-        inputs = _alone(first.scenario, inputs, progress)
+        inputs = _alone(first.scenario, sides[1].scenario, inputs, progress)
     return Comparison(tuple(sides), inputs, tuple(_outcome(first, other) for other in sides[1:]))
 
 
@@ -188,8 +192,9 @@ def flat(value: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def _inputs(sides: Sequence[Side]) -> tuple[InputDifference, ...]:
-    leaves = [flat(s.scenario.model_dump(mode="json")) for s in sides]
-    keys = dict.fromkeys(k for side in leaves for k in side)
+    whole, common = _by_name(sides), _common_classes(sides)
+    leaves = [_leaves(s.scenario, whole, common) for s in sides]
+    keys = sorted(dict.fromkeys(k for side in leaves for k in side), key=_section)
     out = []
     for key in keys:
         values = tuple(side.get(key) for side in leaves)
@@ -198,8 +203,48 @@ def _inputs(sides: Sequence[Side]) -> tuple[InputDifference, ...]:
     return tuple(out)
 
 
+def _by_name(sides: Sequence[Side]) -> tuple[str, ...]:
+    """The sections that are other ones altogether: their names differ."""
+    return tuple(part for part in WHOLE if len({getattr(s.scenario, part).name for s in sides}) > 1)
+
+
+def _common_classes(sides: Sequence[Side]) -> frozenset[str]:
+    """Names of the request classes that all have."""
+    return frozenset.intersection(*(frozenset(k.name for k in s.scenario.workload.classes) for s in sides))
+
+
+def _leaves(scenario: Scenario, whole: Sequence[str], common: frozenset[str]) -> dict[str, Any]:
+    """Every value by its key; what is another thing altogether is one value, in words.
+
+    Without a roofline that nobody asks: its parameters follow from the model, so they differ wherever models do.
+    """
+    values = scenario.model_dump(mode="json")
+    values.update({part: values[part]["name"] for part in whole})
+    classes = values["workload"]["classes"]
+    values["workload"]["classes"] = [k for k in classes if k["name"] in common]
+    for own in (k for k in classes if k["name"] not in common):
+        values["workload"][f"classes[{own['name']}]"] = _class_in_words(own)
+    if scenario.engine.timing != ROOFLINE:
+        del values["engine"]["roofline"]
+    return flat(values)
+
+
+def _class_in_words(own: Mapping[str, Any]) -> str:
+    """A request class that the others do not have."""
+    words = f"{own['share']:.3g} of load, {own['prompt_tokens']:,} in, {own['output_tokens']:,} out"
+    return f"{words}, {own['reusable_tokens']:,} reusable" + (", own curve" if own["reuse"] else "")
+
+
+def _section(key: str) -> int:
+    section = re.split(r"[.\[]", key, maxsplit=1)[0]
+    return SECTIONS.index(section) if section in SECTIONS else len(SECTIONS)
+
+
 def _alone(
-    first: Scenario, inputs: tuple[InputDifference, ...], progress: Callable[[str], None] | None
+    first: Scenario,
+    second: Scenario,
+    inputs: tuple[InputDifference, ...],
+    progress: Callable[[str], None] | None,
 ) -> tuple[InputDifference, ...]:
     """What each differing input does by itself to the first's cheapest plan, largest first.
 
@@ -214,7 +259,8 @@ def _alone(
             progress(difference.key)
         moved: float | None = None
         try:
-            changed = replace(first, {_indexed(first, difference.key): difference.values[1]})
+            value = getattr(second, difference.key) if difference.key in WHOLE else difference.values[1]
+            changed = replace(first, {_indexed(first, difference.key): value})
             found = cheapest(System(changed, like=base), settings_of(first))
             if today.plan is not None and not found.interrupted:
                 moved = found.usd_per_hour - today.usd_per_hour

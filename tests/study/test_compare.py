@@ -9,7 +9,7 @@ import pytest
 
 from planner.optimize import solve_scenario
 from planner.scenario import replace
-from planner.study.compare import compare, flat
+from planner.study.compare import SECTIONS, compare, flat
 
 
 @pytest.fixture
@@ -176,3 +176,27 @@ def test_markdown(invoke, path, variant):
     assert text.startswith("# compare · chat (chat.yaml) against chat (chat-variant.yaml)")
     assert "## Outcomes" in text
     assert "| slo.ttft\\_ms | 1,500 | 1,200 |" in text
+
+
+def test_another_model_is_one_line_and_the_work_comes_first(invoke, path):
+    done = invoke("compare", path("chat"), path("rag"), "--format", "json")
+    inputs = {d["key"]: d for d in done.data["inputs"]}
+    assert inputs["model"]["values"] == ["qwen3-235b-a22b-fp8", "gpt-oss-120b"]
+    assert not [key for key in inputs if key.startswith(("model.", "engine.roofline"))]
+    assert inputs["model"]["alone_usd_per_hour"] < 0  # as the other model on the same load
+    assert [key for key in inputs if "classes" in key] == [
+        "workload.classes[short]", "workload.classes[long]", "workload.classes[question]",
+    ]  # fmt: skip
+    assert inputs["workload.classes[short]"]["values"][1] is None
+    text = invoke("compare", path("chat"), path("rag")).out
+    shown = text[text.index("Inputs that differ") : text.index("Outcomes")]
+    for key in ("requests_per_second", "slo.ttft_ms", "slo.tpot_ms", "prices.gpu_usd_per_hour", "gpt-oss-120b"):
+        assert key in shown
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_inputs_that_are_not_tried_alone_stand_by_section(invoke, path):
+    keys = [d["key"] for d in invoke("compare", path("chat"), path("rag"), path("steady"), "-f", "json").data["inputs"]]
+    order = [SECTIONS.index(key.split(".")[0].split("[")[0]) for key in keys]
+    assert order == sorted(order)
+    assert {"workload", "slo", "prices", "model"} <= {key.split(".")[0] for key in keys}
