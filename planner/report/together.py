@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from planner.plan import PlanSet, Verdict
+from planner.plan import LoadPoint, PlanSet, Verdict
 from planner.report.format import ABSENT, percent, safe, usd
 from planner.report.tabular import HOURS_PER_MONTH, Table
 
@@ -106,12 +106,21 @@ def _sentence(text: str) -> str:
 
 def span(found: PlanSet) -> str:
     """The same amount near this load, in a sentence; empty where it is nothing everywhere."""
-    points = found.verdict.points if found.verdict else ()
-    firm = [p.interaction_usd_per_hour * HOURS_PER_MONTH for p in points if p.interaction_usd_per_hour is not None]
+    firm = [extra for _, extra in _by_load(found) if extra is not None]
     if not firm or max(map(abs, firm)) < 0.5:
         return ""
     low, high = usd(min(firm), 0, signed=True), usd(max(firm), 0, signed=True)
     return f"At 95 to 105 % of this load: {low}{'' if low == high else f' to {high}'} a month."
+
+
+def _by_load(found: PlanSet) -> list[tuple[LoadPoint, float | None]]:
+    """The amount at each load in dollars a month; at the plan's own load the one that the shown cells give."""
+    own = amount(found)
+    return [
+        (point, own if point.load_factor == 1 and not point.fractional and own is not None
+         else None if (usd_per_hour := point.interaction_usd_per_hour) is None else usd_per_hour * HOURS_PER_MONTH)
+        for point in (found.verdict.points if found.verdict else ())
+    ]  # fmt: skip
 
 
 def cells(found: PlanSet) -> Table | None:
@@ -130,13 +139,11 @@ def cells(found: PlanSet) -> Table | None:
 
 def points(found: PlanSet) -> Table | None:
     """What is saved together beyond the two apart, at other loads; None where that is nothing everywhere."""
-    known = found.verdict.points if found.verdict else ()
     if not span(found):
         return None
     rows = []
-    for point in known:
-        extra = point.interaction_usd_per_hour
+    for point, extra in _by_load(found):
         load = f"{percent(point.load_factor)}{', instances in fractions' if point.fractional else ''}"
-        rows.append((load, ABSENT if extra is None else usd(extra * HOURS_PER_MONTH, 0, signed=True)))
+        rows.append((load, ABSENT if extra is None else usd(extra, 0, signed=True)))
     titles = ("load", "per month")
     return Table("Saved together beyond what both save apart", titles, tuple(rows), frozenset({1}))

@@ -133,9 +133,21 @@ def test_combining_is_told_in_months_that_add_up() -> None:
         "Dram is prefetch-only when disaggregated: the transfer takes 40 ms.",
     ]
     assert together.span(found) == "At 95 to 105 % of this load: −$3,650 to −$2,920 a month."
+    near = together.points(found)
+    assert near is not None
+    assert [row[1] for row in near.rows] == ["−$3,650", "−$3,650", "−$2,920"]
     shown = made.page_of_set(found) + to_markdown(found)
     for jargon in ("-bound", "offset", "$5.00/h", "/h "):
         assert jargon not in shown[shown.index("Do tiers and") : shown.index("<h2>Assumptions")], jargon
+
+
+def test_the_same_amount_is_shown_once_rounded() -> None:
+    found = _set((100.0006, 80.0, 90.0, 75.0), "offset", "", (-5.0, -5.0, -5.0))
+    near = together.points(found)
+    assert near is not None
+    assert f"save ${-float(near.rows[1][1].replace('−$', '-').replace(',', '')):,.0f} a month less" in together.beyond(
+        found
+    )
 
 
 def test_nothing_is_said_of_an_interaction_of_nothing() -> None:
