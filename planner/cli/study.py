@@ -23,6 +23,8 @@ class StudyFormat(StrEnum):
     md = "md"
 
 
+NO_TEXT = (".xlsx", ".xls", ".ods", ".parquet", ".html", ".htm", ".pdf", ".svg", ".png", ".docx", ".yaml", ".yml")
+
 FormatOption = Annotated[
     StudyFormat | None,
     typer.Option("--format", "-f", help="Default: by the ending of --output, else table.", show_default=False),
@@ -77,15 +79,24 @@ def deliver(
         to_stdout(text)
 
 
-def check_output(output: Path | None, inputs: Sequence[Path] = ()) -> None:
-    """Find out before a long run that the output cannot be written, or is one of the inputs."""
+def check_output(output: Path | None, inputs: Sequence[Path] = (), also: Sequence[str] = ()) -> None:
+    """Find out before a long run that the output cannot be written, is one of the inputs, or is named as no text is.
+
+    ``also`` are endings of files that are no text and that the command writes.
+    """
+    from planner.errors import Diagnostic, InputError
     from planner.report.write import check_writable
 
     if output is not None and str(output) != "-":
+        if (ending := output.suffix.lower()) in NO_TEXT and ending not in also:
+            hint = f"name it .csv (spreadsheets open that), .json, .md{', .parquet' if also else ''} or .txt"
+            raise InputError(Diagnostic("usage", f"{output}: no {ending} is written here", hint=hint))
         check_writable(output, inputs=inputs)
 
 
 def named_in(loaded: Scenario) -> list[Path]:
     """Files that a scenario reads besides itself: its timing table."""
-    timing = loaded.engine.timing
+    from planner.scenario.loader import timing_name
+
+    timing = timing_name(loaded)
     return [Path(timing)] if timing.lower().endswith(".csv") else []

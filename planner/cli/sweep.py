@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from planner.study.sweep import Runner, Sweep
 
 
+PARQUET = (".parquet",)
+
+
 def sweep(
     scenario: ScenarioArgument,
     set_: Annotated[
@@ -52,17 +55,20 @@ def sweep(
     from planner.scenario import load
     from planner.study.cache import Cache
     from planner.study.parquet import require_parquet
-    from planner.study.sets import parse_settings, points
+    from planner.study.sets import ignored_steps, parse_settings, points, without_effect
     from planner.study.sweep import sweep as compute
 
     session = Session(quiet=quiet, verbose=verbose)
-    check_output(output, [scenario])
+    check_output(output, [scenario], PARQUET if format_ is None else ())
     if _is_parquet(format_, output):
         require_parquet()
     loaded = load(scenario)
-    check_output(output, named_in(loaded))
+    check_output(output, named_in(loaded), PARQUET)
     session.warn(loaded.warnings)
-    variants = points(parse_settings(set_, loaded), sample, seed)
+    settings = parse_settings(set_, loaded)
+    for note in (*without_effect(settings, loaded), *(ignored_steps(settings) if sample is not None else ())):
+        session.say(f"warning: {note}")
+    variants = points(settings, sample, seed)
     store = Cache(None if no_cache else cache)
     with session.progress() as progress, session.interruptible() as stop:
         found = compute(loaded, variants, cache=store, runner=_runner(jobs, dask), progress=progress, stop=stop)
@@ -93,7 +99,7 @@ def _deliver(session: Session, found: Sweep, format_: StudyFormat | None, output
     if output is not None and parquet:
         from planner.study.parquet import write_parquet
 
-        write_parquet(output, found.rows)
+        write_parquet(output, found.rows, found.columns)
         session.say(f"written: {output}")
         return
     deliver(

@@ -19,17 +19,29 @@ LINES = 60
 def to_table(found: Sweep) -> str:
     """One line per point, as many as a terminal holds; a mark where the design differs from the line before."""
     keys = len(found.keys)
-    lines = table(_titles(found), _rows(found)[:LINES], (*range(1, keys + 3), keys + 4), (keys + 5,))
+    rows = _rows(found)[:LINES]
+    lines = table(_titles(found), rows, (*range(1, keys + 3), keys + 4), (*range(1, keys + 1), keys + 5))
     left = len(found.rows) - LINES
     more = [f"  and {left} more: -o sweep.csv, .json or .parquet"] if left > 0 else []
-    return titled(_head(found), [*lines, *more, "  * the design changes"], [f"  {note}" for note in found.notes])
+    return titled(
+        _head(found), [*lines, *more, *(f"  {text}" for text in _legend(rows))], [f"  {note}" for note in found.notes]
+    )
 
 
 def to_markdown(found: Sweep) -> str:
     """The whole table, for an issue or a pull request."""
     keys = len(found.keys)
-    rows = markdown.table(_titles(found), _rows(found), (*range(1, keys + 3), keys + 4))
-    return markdown.document(_head(found), rows, markdown.text("* the design changes"), markdown.bullets(found.notes))
+    rows = _rows(found)
+    shown = markdown.table(_titles(found), rows, (*range(1, keys + 3), keys + 4))
+    return markdown.document(_head(found), shown, *map(markdown.text, _legend(rows)), markdown.bullets(found.notes))
+
+
+def _legend(rows: list[list[str]]) -> list[str]:
+    """What the signs in these rows mean."""
+    out = ["* the design changes"] if any(row[0] for row in rows) else []
+    if any("infeasible" in row for row in rows):
+        out.append("infeasible: no design keeps every promise (planner solve says which is in the way)")
+    return out
 
 
 def _head(found: Sweep) -> str:
@@ -82,9 +94,10 @@ def _outcome(row: Data) -> list[str]:
 
 def summary_line(found: Sweep) -> str:
     """What the run took, for stderr."""
+    invalid = f", {found.invalid} invalid" if found.invalid else ""
     return (
         f"{counted(found.points, 'point')}: {found.cached} stored before, {found.solved} solved, "
-        f"{found.carried} carried over without solving ({found.seconds:.1f} s)"
+        f"{found.carried} carried over without solving{invalid} ({found.seconds:.1f} s)"
     )
 
 
@@ -100,6 +113,7 @@ def to_data(found: Sweep) -> Data:
     return {
         "schema_version": SCHEMA_VERSION, "kind": "sweep", "scenario": found.scenario_name, "keys": list(found.keys),
         "points": found.points, "cached": found.cached, "solved": found.solved, "carried": found.carried,
+        "invalid": found.invalid,
         "complete": found.complete, "interrupted": found.interrupted, "cause": found.cause, "missing": found.missing,
         "seconds": found.seconds, "notes": list(found.notes), "rows": found.rows,
     }  # fmt: skip
@@ -107,4 +121,4 @@ def to_data(found: Sweep) -> Data:
 
 def to_csv(found: Sweep) -> str:
     """The long table."""
-    return csv_text([{**row} for row in found.rows], found.keys)
+    return csv_text(found.rows, tuple(found.columns))

@@ -22,8 +22,13 @@ def require_parquet() -> None:
         raise PlannerError("Parquet needs pyarrow: pip install '.[sweep]' in the planner's checkout")
 
 
-def parquet_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """The rows as one Parquet file; a column that mixes kinds of values becomes text.
+def parquet_bytes(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, type | None] | None = None) -> bytes:
+    """The rows as one Parquet file.
+
+    Args:
+        rows: values by column.
+        columns: names in order, with the type where it does not depend on the rows; of others a column that mixes
+            kinds of values becomes text. Columns that only the rows have come last.
 
     Raises:
         PlannerError: pyarrow is not installed.
@@ -32,18 +37,28 @@ def parquet_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: _column([row.get(name) for row in rows]) for name in names}
+    types = {str: pa.string(), float: pa.float64(), int: pa.int64()}
+    known = {**(columns or {}), **dict.fromkeys(name for row in rows for name in row if name not in (columns or {}))}
+    table = {}
+    for name, kind in known.items():
+        values = [row.get(name) for row in rows]
+        table[name] = (
+            pa.array(_column(values))
+            if kind is None
+            else pa.array([None if v is None else kind(v) for v in values], types[kind])
+        )
     stream = io.BytesIO()
-    pq.write_table(pa.table(columns), stream)
+    pq.write_table(pa.table(table), stream)
     return stream.getvalue()
 
 
-def write_parquet(target: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def write_parquet(
+    target: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, type | None] | None = None
+) -> None:
     """The rows in ``target``, which appears whole or not at all."""
     hidden = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        hidden.write_bytes(parquet_bytes(rows))
+        hidden.write_bytes(parquet_bytes(rows, columns))
         os.replace(hidden, target)
     finally:
         hidden.unlink(missing_ok=True)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from planner.plan import Evaluation
 from planner.units import milliseconds, to_gb
 
 Data = dict[str, Any]
+
+
+def plan_columns(tiers: Sequence[str]) -> dict[str, type]:
+    """The names and types of a plan's row for a scenario with these tiers, whatever the plan."""
+    per_tier = {f"{t}_{what}": kind for t in tiers for what, kind in (("role", str), ("capacity_gb", float))}
+    return {
+        "architecture": str, "usd_per_hour": float, "usd_per_million_tokens": float, "gpus": int,
+        "prefill_parallelism": str, "prefill_instances": int, "prefill_gpus": int, "decode_parallelism": str,
+        "decode_instances": int, "decode_gpus": int, "batch": int, **per_tier, "effective_hit_rate": float,
+        "ttft_ms": float, "tpot_ms": float, "binding": str,
+    }  # fmt: skip
 
 
 def plan_row(plan: Evaluation) -> Data:

@@ -1,7 +1,9 @@
 """``--set KEY=VALUES``: which scenario values a sweep varies, as a grid or as a Latin hypercube.
 
 ``400:2000:50`` is a range with a step, ``0.2,0.4`` a list, ``400:2000`` a range to sample from; a factor such as ``x2``
-is relative to the scenario's own value. Tiers and classes may be named: ``tiers[dram].usd_per_gb_hour``.
+is relative to the scenario's own value, and ``none`` leaves an optional one open. Models, hardware, engines and prices
+go by their catalog names, as in a file: ``prices.gpu_usd_per_hour=reserved_1y,on_demand``. Tiers
+and classes may be named: ``tiers[dram].usd_per_gb_hour``.
 """
 
 from __future__ import annotations
@@ -14,14 +16,20 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 from planner.errors import Diagnostic, InputError
+from planner.physics.correction import faulty_table
+from planner.physics.timing import ROOFLINE
 from planner.scenario import Scenario
+from planner.scenario.catalog.corrections import BACKENDS
 from planner.scenario.introspect import field_at
 from planner.scenario.meta import parse_path
+from planner.study.worded import BY_NAME
 
 MOST = 1_000_000  # points of a grid
+NOT_VARIED = ("solve", "name", "description")
 _NAMED = re.compile(r"^(tiers|workload\.classes)(?:\[([^\]\d][^\]]*)\]|\.([A-Za-z_][\w-]*))(?=\.)")
 
 
@@ -60,6 +68,32 @@ def points(settings: Sequence[Setting], sample: int | None, seed: int) -> Iterat
     return grid(settings) if sample is None else latin_hypercube(settings, sample, seed)
 
 
+def ignored_steps(settings: Sequence[Setting]) -> list[str]:
+    """Ranges with a step, of which a sample uses only the ends."""
+    return [
+        f"{s.key}: --sample draws from all of {s.low:g} to {s.high:g}; the step is ignored"
+        for s in settings
+        if s.values and math.isfinite(s.low)
+    ]
+
+
+def without_effect(settings: Sequence[Setting], scenario: Scenario) -> list[str]:
+    """Keys whose values decide nothing, as the scenario is."""
+    keys = [s.key for s in settings]
+    idle = [key for key in keys if key.startswith("engine.roofline.")]
+    if "engine.timing" in keys or roofline_counts(scenario):
+        return []
+    return [f"{key} has no effect: the times are those of {scenario.engine.timing}, not a roofline's" for key in idle]
+
+
+def roofline_counts(scenario: Scenario) -> bool:
+    """Whether any time comes from ``engine.roofline``: it also replaces a packaged table that is faulty."""
+    if scenario.engine.timing == ROOFLINE:
+        return True
+    backend = BACKENDS.get(scenario.engine.timing)
+    return backend is not None and faulty_table(backend, scenario.model.attention.kind)
+
+
 def parse_setting(text: str, scenario: Scenario) -> Setting:
     """One ``KEY=VALUES``.
 
@@ -70,13 +104,19 @@ def parse_setting(text: str, scenario: Scenario) -> Setting:
     if not separator or not key.strip() or not rest.strip():
         raise _wrong(text, "write KEY=VALUE,VALUE or KEY=LOW:HIGH:STEP")
     path = resolve_key(key.strip(), scenario)
+    if path.split(".")[0] in NOT_VARIED:
+        raise _wrong(text, f"{path} does not say what is planned, only how: write it into the scenario")
     today = value_at(scenario, path)
     whole = _is_whole(path)
     if rest.strip().startswith("["):
         return Setting(path, (_json(text, rest),))
     if ":" in rest:
         return _range(text, path, rest.split(":"), today, whole)
-    values = tuple(_value(text, part.strip(), today, whole) for part in rest.split(",") if part.strip())
+    parts = [part.strip() for part in rest.split(",") if part.strip()]
+    values = tuple(
+        None if _is_unset(path, part) else part if _is_name(path, part) else _value(text, part, today, whole)
+        for part in parts
+    )
     if not values:
         raise _wrong(text, "there is no value")
     return Setting(path, values)
@@ -140,6 +180,17 @@ def _wrong(text: str, why: str) -> InputError:
 def _is_whole(path: str) -> bool:
     field = field_at(parse_path(path))
     return field is not None and "int" in str(field.annotation) and "float" not in str(field.annotation)
+
+
+def _is_unset(path: str, part: str) -> bool:
+    """Whether a value is left open, as an optional key that a file does not give."""
+    field = field_at(parse_path(path))
+    return part in ("none", "null") and field is not None and NoneType in get_args(field.annotation)
+
+
+def _is_name(path: str, part: str) -> bool:
+    """Whether a value stands for something in the catalog."""
+    return path in BY_NAME and re.match(r"x?[0-9.+-]", part) is None
 
 
 def _json(text: str, rest: str) -> Any:

@@ -22,7 +22,8 @@ from planner.study.cache import Cache, package_digest, point_key
 from planner.study.load_note import load_notes
 from planner.study.points import cheapest, same_cost
 from planner.study.processes import Stop
-from planner.study.row import plan_row
+from planner.study.row import plan_columns, plan_row
+from planner.study.worded import Words
 
 HARDER = {"slo.ttft_ms": -1, "slo.tpot_ms": -1, "deployment.max_gpus": -1}  # keys that only tighten a promise
 CHUNK = 12  # points of one unit of work, however many processes there are: so that they all give the same table
@@ -62,6 +63,18 @@ class Sweep:
     interrupted: bool = False
     cause: str = ""  # why, where it was not the user
     notes: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> dict[str, type | None]:
+        """The table's columns with their types, whatever the rows hold; None for the varied keys."""
+        plan = {"status": str, "relative_gap": float, **plan_columns(self.tiers), "why": str}
+        return {**dict.fromkeys(self.keys), **plan}
+
+    @property
+    def invalid(self) -> int:
+        """Points that the scenario does not allow."""
+        return sum(row["status"] == "invalid" for row in self.rows)
 
     @property
     def complete(self) -> bool:
@@ -112,6 +125,7 @@ def sweep(
     points = list(_points(scenario, wanted, invalid, stop, progress))
     out = Sweep(scenario.name, tuple(wanted[0]) if wanted else (), points=len(wanted))
     out.notes = load_notes(scenario, out.keys)
+    out.tiers = tuple(tier.name for tier in scenario.tiers)
     if not any(key.startswith(("engine", "model", "hardware")) for key in out.keys):
         _ = System(scenario).configs  # a fault of its own times is the scenario's, not that of every point
     known = _stored(points, cache, stop)
@@ -159,6 +173,7 @@ def _points(
         InputError: The scenario allows none of them.
     """
     first: InputError | None = None
+    words = Words(scenario)
     for i, changes in enumerate(variants):
         if stop():
             return
@@ -166,10 +181,11 @@ def _points(
             progress(f"{i + 1} of {len(variants)} points read")
         exact = changes
         try:
-            varied = replace(scenario, changes)
+            exact = words.exact(changes)
+            varied = replace(scenario, exact)
             key = point_key(varied, scenario.solve.gap)
-            if "engine.timing" in changes:
-                exact = {**changes, "engine.timing": timing_name(varied)}
+            if "engine" in exact or "engine.timing" in exact:
+                exact = {**exact, "engine.timing": timing_name(varied)}
         except InputError as error:
             first, key = first or error, f"invalid {i}"
             invalid[key] = _invalid(error)
@@ -271,8 +287,13 @@ def _solve(system: System, gap: float, stop: Stop) -> tuple[Row, Any] | None:
     if found.interrupted == "interrupted":
         return None
     if found.plan is None:
-        status = "gave up" if found.interrupted else "infeasible"
-        return {"status": status, "why": "no design keeps every promise", "carried": False}, None
+        if found.interrupted:
+            return {
+                "status": "gave up",
+                "why": f"no plan within {limit:g} s (solve.time_limit_s)",
+                "carried": False,
+            }, None
+        return {"status": "infeasible", "carried": False}, None
     relative = found.relative_gap or 0.0
     status = "optimal" if relative <= max(gap, 1e-9) and math.isfinite(found.bound) else "feasible"
     return {"status": status, "relative_gap": relative, **plan_row(found.plan), "carried": False}, found.plan
