@@ -33,12 +33,15 @@ def sensitivity(
     gc.disable()
     from planner.cli.session import INTERRUPTED, Session
     from planner.cli.study import check_output, deliver, named_in, wanted_format
+    from planner.errors import Diagnostic, InputError
     from planner.report import study_sensitivity as render
     from planner.report.data import dumps
     from planner.report.write import report_folder, write_text
     from planner.scenario import load
     from planner.study.sensitivity import sensitivity as compute
 
+    if only and not range_:
+        raise InputError(Diagnostic("usage", "--only keeps the inputs given by --range, and there is none"))
     session = Session(quiet=quiet, verbose=verbose)
     check_output(output, [scenario])
     loaded = load(scenario)

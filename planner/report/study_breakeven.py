@@ -97,6 +97,7 @@ def _figures(rows: Sequence[BreakEven]) -> tuple[list[str], list[list[str]]]:
         ("rent, $/TB·h", [significant(r.usd_per_byte_hour * TB) for r in rows]),
         ("a hit saves, $", [significant(r.usd_per_hit) for r in rows]),
         ("closed form, TB", [_tb(r.closed_form_bytes) if r.trusted else "refused" for r in rows]),
+        *_uncapped(rows),
         ("optimum on the curve, TB", [_capacity(r.optimum) for r in rows]),
         ("  saves beyond free HBM, $/h", [_saving(r.optimum) for r in rows]),
         ("the plan's nodes hold, TB", [_tb(r.limit_bytes) for r in rows]),
@@ -105,11 +106,32 @@ def _figures(rows: Sequence[BreakEven]) -> tuple[list[str], list[list[str]]]:
         ("in the plan, TB", [_tb(r.plan_bytes) if r.plan_bytes else ABSENT for r in rows]),
         ("KV stays, min: in the plan", [_minutes(r.plan_minutes) for r in rows]),
         ("  at the optimum on the curve", [_minutes(r.optimum.minutes if r.optimum.pays else None) for r in rows]),
-        ("one more TB, saved less paid, $/h", ["" for _ in rows]),
-        ("  at the plan, whole GPUs", [_worth(r.next_tb.plan_usd_per_hour) for r in rows]),
-        ("  with GPUs in fractions", [_worth(r.next_tb.fractional_usd_per_hour) for r in rows]),
+        *_next_lines(rows),
     ]
     return ["", *(_name(r) for r in rows)], [[title, *cells] for title, cells in lines]
+
+
+def _uncapped(rows: Sequence[BreakEven]) -> list[tuple[str, list[str]]]:
+    """Where a closed form is the curve's ceiling, what the formula alone says."""
+    capped = [_tb(r.formula_bytes) if r.trusted and r.capped else ABSENT for r in rows]
+    return [("  the curve's ceiling; the formula alone", capped)] if any(c != ABSENT for c in capped) else []
+
+
+def _next_lines(rows: Sequence[BreakEven]) -> list[tuple[str, list[str]]]:
+    """What is bought next: a terabyte, or the purchase step that holds one, which is told per terabyte too."""
+    steps = any(r.next_tb.is_step for r in rows)
+    head = ("the next to buy, TB", [_tb(r.next_tb.added_bytes) for r in rows])
+    lines = [head if steps else ("one more TB, saved less paid, $/h", ["" for _ in rows])]
+    paid = "saved less paid, $/h, " if steps else ""
+    for words, amounts in (
+        ("at the plan, whole GPUs", [r.next_tb.plan_usd_per_hour for r in rows]),
+        ("with GPUs in fractions", [r.next_tb.fractional_usd_per_hour for r in rows]),
+    ):
+        lines.append((f"  {paid}{words}", [_worth(x) for x in amounts]))
+        if steps:
+            per_tb = [r.next_tb.per_tb(x) for r, x in zip(rows, amounts, strict=True)]
+            lines.append(("    per TB", [ABSENT if x is None else _worth(x) for x in per_tb]))
+    return lines
 
 
 def _name(row: BreakEven) -> str:
@@ -142,10 +164,9 @@ def _worth(usd_per_hour: float | None) -> str:
 
 def _sentences(row: BreakEven, found: BreakEvens) -> list[str]:
     """What the figures mean, the closed form's verdict first."""
-    out = [f"{_name(row)}: the closed form {row.why}"]
-    moved = f"it {_grows(row.elasticity / 100)} per 0.01 of beta"
-    if row.trusted and row.capped:
-        moved = f"capped at {_tb(row.ceiling_bytes)} TB, where the curve meets its ceiling; uncapped {moved}"
+    out = [f"{_name(row)}: the closed form {_verdict(row)}"]
+    what = "the formula alone" if row.trusted and row.capped else "it"
+    moved = f"{what} {_grows(row.elasticity / 100)} per 0.01 of beta"
     if row.pictured:
         out.append(moved)
     if not row.optimum.pays:
@@ -164,6 +185,14 @@ def _sentences(row: BreakEven, found: BreakEvens) -> list[str]:
     return out + _next_sentences(row.next_tb, row)
 
 
+def _verdict(row: BreakEven) -> str:
+    """Where the curve ends before the formula does, it is the curve's ceiling that is told, not the formula."""
+    if not (row.trusted and row.capped):
+        return row.why
+    shown, alone = _tb(row.closed_form_bytes), _tb(row.formula_bytes)
+    return f"is {shown} TB (the curve's ceiling; the formula alone {alone}): {row.why.removeprefix('holds: ')}"
+
+
 def _grows(logarithm: float) -> str:
     """A change by ``e^logarithm`` in words.
 
@@ -178,7 +207,7 @@ def _grows(logarithm: float) -> str:
 
 
 def _next_sentences(one: NextTB, row: BreakEven) -> list[str]:
-    more = "one more TB" if abs(one.added_bytes - TB) < 1 else f"{size(one.added_bytes)} more (a purchase step)"
+    more = f"{size(one.added_bytes)} more (a purchase step)" if one.is_step else "one more TB"
     if one.plan_usd_per_hour is None:
         plan = f"{more} does not fit: {size(row.plan_bytes)} of {size(row.limit_bytes)} are in the plan"
     elif not row.plan_bytes:
@@ -258,12 +287,14 @@ def _row(row: BreakEven) -> Data:
         "usd_per_hit": row.usd_per_hit, "beta": row.beta,
         "fit_error": row.fit_error, "closed_form_gb": row.closed_form_bytes / 1e9, "capped_by_ceiling": row.capped,
         "ceiling_gb": row.ceiling_bytes / 1e9 if math.isfinite(row.ceiling_bytes) else None,
-        "trusted": row.trusted, "why": row.why, "dlnk_dbeta": row.elasticity,
+        "formula_gb": row.formula_bytes / 1e9, "trusted": row.trusted, "why": row.why, "dlnk_dbeta": row.elasticity,
         "optimum_gb": row.optimum.size_bytes / 1e9, "optimum_usd_per_hour": row.optimum.usd_per_hour,
         "limit_gb": row.limit_bytes / 1e9, "optimum_within_limit_gb": row.within.size_bytes / 1e9,
         "optimum_within_limit_usd_per_hour": row.within.usd_per_hour, "plan_gb": row.plan_bytes / 1e9,
         "next_gb": one.added_bytes / 1e9, "next_at_plan_usd_per_hour": one.plan_usd_per_hour,
         "next_fractional_usd_per_hour": one.fractional_usd_per_hour,
+        "next_at_plan_usd_per_hour_per_tb": one.per_tb(one.plan_usd_per_hour),
+        "next_fractional_usd_per_hour_per_tb": one.per_tb(one.fractional_usd_per_hour),
         "plan_retention_minutes": row.plan_minutes, "optimum_retention_minutes": row.optimum.minutes,
     }  # fmt: skip
 

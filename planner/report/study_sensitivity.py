@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.report import study_markdown as md
 from planner.report.data import SCHEMA_VERSION
-from planner.report.format import ABSENT, percent, safe, significant, usd
+from planner.report.format import ABSENT, number, percent, safe, significant, usd, width
 from planner.report.grid import page_columns, paragraph
 from planner.report.study_common import csv_text, plan_row, table, tiers_text, titled
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Data = dict[str, Any]
 BAR_COLUMNS = 10  # on either side of today
+SHORTEST_BAR = 4
+BETWEEN = 13  # columns between and before six columns, and the bar's middle
 SMALLEST_REGRET = 0.005  # dollars per hour
 CHANGES = {"plan": "plan", "size": "sizes", "price": "price", "nothing": "nothing"}
 KEEPING = ["input", "at", "today's plan"]
@@ -69,12 +71,17 @@ def _tornado(found: Sensitivity) -> list[str]:
     now = found.plan.usd_per_hour
     moves = [abs(e.usd_per_hour - now) for b in found.bars for e in b.ends if e.usd_per_hour is not None]
     widest = max(moves, default=0.0) or 1.0
-    half = min(BAR_COLUMNS, max(4, (page_columns() - 84) // 2))
-    rows = [
-        [_label(b), _range(b), _move(b.low, now), _picture(b, now, widest, half), _move(b.high, now), CHANGES[b.effect]]
+    titles = ["input", "range", "low", "", "high", "changes"]
+    cells = [
+        (b, [_label(b), _range(b), _move(b.low, now), "", _move(b.high, now), CHANGES[b.effect]])
         for b in _moving(found)
     ]
-    return table(["input", "range", "low", "", "high", "changes"], rows, (1, 2, 4), (0, 1)) if rows else []
+    words = sum(max(map(width, column)) for column in zip(titles, *(row for _, row in cells), strict=True))
+    half = min(
+        BAR_COLUMNS, max(SHORTEST_BAR, (page_columns() - words - BETWEEN) // 2)
+    )  # keys stay whole, bars give way
+    rows = [[*row[:3], _picture(b, now, widest, half), *row[4:]] for b, row in cells]
+    return table(titles, rows, (1, 2, 4), (0, 1)) if rows else []
 
 
 def _label(bar: Bar) -> str:
@@ -89,13 +96,17 @@ def _short(label: str) -> str:
 
 
 def _range(bar: Bar) -> str:
-    low, high = (ABSENT if end.left_out else significant(end.value) for end in bar.ends)
+    low, high = (ABSENT if end.left_out else _amount(bar, end.value) for end in bar.ends)
     return f"{low} … {high} {bar.knob.unit}".rstrip()
 
 
 def _at(bar: Bar, end: End) -> str:
     """A value with its unit."""
-    return f"{significant(end.value)} {bar.knob.unit}".rstrip()
+    return f"{_amount(bar, end.value)} {bar.knob.unit}".rstrip()
+
+
+def _amount(bar: Bar, value: float) -> str:
+    return number(value, 0) if bar.knob.whole else significant(value)
 
 
 def _move(end: End, now: float) -> str:

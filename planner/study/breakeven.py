@@ -62,6 +62,7 @@ class BreakEven:
     closed_form_bytes: float
     capped: bool  # the law meets its ceiling first
     ceiling_bytes: float  # where it does
+    formula_bytes: float  # the closed form without that
     trusted: bool
     why: str
     elasticity: float  # d ln K* / d beta: percent of K* per 0.01 of beta
@@ -164,6 +165,7 @@ def _row(system: System, plan: Evaluation, state: State, t: int, j: int, value: 
         closed_form_bytes=max(trade.included, min(uncapped, ceiling) - trade.beside),
         capped=uncapped > ceiling,
         ceiling_bytes=max(0.0, ceiling - trade.beside),
+        formula_bytes=max(trade.included, uncapped - trade.beside),
         trusted=trusted,
         why=why,
         elasticity=elasticity(*terms),

@@ -92,7 +92,7 @@ def services_of(
     Raises:
         StoppedError: ``stop`` turned true before all were done.
     """
-    pays = max(1, min(os.cpu_count() or 1, len(wanted) // SERVICES_PER_PROCESS))
+    pays = max(1, min(_idle_processors(), len(wanted) // SERVICES_PER_PROCESS))
     found: dict[int, Service] = {}
     for i, service in _solved(wanted, jobs or pays, stop):
         found[i] = service
@@ -103,6 +103,12 @@ def services_of(
     if len(found) < len(wanted):
         raise StoppedError(f"interrupted: {len(found)} of {len(wanted)} services were solved, nothing was chosen")
     return [found[i] for i in range(len(wanted))]
+
+
+def _idle_processors() -> int:
+    """Those that others leave: on a busy machine a second process takes its turns from the first."""
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(1, (os.cpu_count() or 1) - round(busy))
 
 
 def _solved(wanted: Sequence[Wanted], jobs: int, stop: Stop) -> Iterator[tuple[int, Service]]:

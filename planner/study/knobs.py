@@ -47,6 +47,7 @@ class Knob:
     high: float
     move: Callable[[System, float], System]
     unit: str = ""
+    whole: bool = False  # only whole numbers mean something
 
 
 def knobs_of(system: System, stated: tuple[str, ...] = (), only_stated: bool = False) -> tuple[Knob, ...]:
@@ -101,13 +102,15 @@ def _number(text: str, value: Any) -> float:
 
 
 def _keyed(scenario: Scenario, key: str, kind: str, low: float, high: float) -> Knob:
-    today = _number(key, value_at(scenario, key))
+    now = value_at(scenario, key)
+    today, whole = _number(key, now), isinstance(now, int)
+    low, high = (float(round(low)), float(round(high))) if whole else (low, high)
     unit = unit_of(field_at(parse_path(key)))
 
     def move(system: System, value: float) -> System:
         return _set(system, key, value)
 
-    return Knob(key, _label(scenario, key), kind, today, low, high, move, UNITS.get(unit, unit))
+    return Knob(key, _label(scenario, key), kind, today, low, high, move, UNITS.get(unit, unit), whole)
 
 
 def _label(scenario: Scenario, key: str) -> str:

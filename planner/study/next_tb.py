@@ -31,6 +31,15 @@ class NextTB:
     plan_usd_per_hour: float | None  # whole GPUs, as in the plan; None where it does not fit
     fractional_usd_per_hour: float  # GPUs in fractions, no other limit
 
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a purchase step of another size than a terabyte."""
+        return abs(self.added_bytes - TB) >= 1
+
+    def per_tb(self, usd_per_hour: float | None) -> float | None:
+        """Of what is saved or paid for all of it, the part of one terabyte."""
+        return None if usd_per_hour is None else usd_per_hour * TB / self.added_bytes
+
 
 def next_tb(system: System, plan: Evaluation, state: State, law: Law, t: int, j: int, usd_per_hit: float) -> NextTB:
     """One more terabyte of tier ``t`` for partition ``j``."""

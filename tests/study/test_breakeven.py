@@ -239,3 +239,23 @@ def test_each_class_with_its_own_cache_keeps_its_kv_for_its_own_time(scenario):
         law_of = system.laws[k.partition]
         fresh = k.rate * (k.prompt - law_of.hit_rate(row.optimum.size_bytes) * k.reusable) * system.kv_per_token
         assert row.optimum.minutes == pytest.approx(row.optimum.size_bytes / fresh / 60)
+
+
+def test_a_purchase_step_is_told_with_its_size_and_per_terabyte(invoke, path):
+    nvme = next(t for t in invoke("breakeven", path("chat"), "-f", "json").data["tiers"] if t["tier"] == "nvme")
+    assert nvme["next_gb"] == pytest.approx(3840)
+    assert nvme["next_at_plan_usd_per_hour_per_tb"] == pytest.approx(nvme["next_at_plan_usd_per_hour"] / 3.84)
+    assert nvme["next_at_plan_usd_per_hour_per_tb"] == pytest.approx(-1000 * nvme["usd_per_gb_hour"])
+    text = invoke("breakeven", path("chat")).out
+    assert re.search(r"the next to buy, TB +1\.00 +3\.84\n", text)
+    assert text.count("    per TB") == 2
+    assert "one more TB, saved less paid" not in text
+
+
+def test_a_closed_form_beyond_the_ceiling_is_called_the_ceiling(invoke, path):
+    dram = invoke("breakeven", path("chat"), "-f", "json").data["tiers"][0]
+    assert dram["formula_gb"] > dram["ceiling_gb"] == pytest.approx(dram["closed_form_gb"])
+    for form in ("table", "md"):
+        text = " ".join(invoke("breakeven", path("chat"), "--format", form).out.replace("\\", "").split())
+        assert re.search(r"is [0-9.]+ TB \(the curve's ceiling; the formula alone [0-9.,e]+\)", text)
+        assert "the closed form holds" not in text

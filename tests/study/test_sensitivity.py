@@ -217,3 +217,18 @@ def test_nothing_at_all_changes(invoke, path):
     text = invoke("sensitivity", path("chat"), "--only", "--range", "tiers[nvme].usd_per_gb_hour=x2", "--no-report").out
     assert "No input changes anything within its range." in text
     assert "only its price" not in text
+
+
+def test_whole_inputs_are_whole_and_keys_stay_whole(invoke, path):
+    text = invoke("sensitivity", path("chat"), "--range", "deployment.max_gpus=70:80", "--no-report").out
+    assert "70 … 80 GPUs" in text
+    assert "tiers[dram].usd_per_gb_hour  0.0" in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+    half = invoke("sensitivity", path("chat"), "--only", "--range", "deployment.max_gpus=70.4:80", "-f", "json")
+    assert half.data["bars"][0]["low"]["value"] == 70
+
+
+def test_only_without_a_range_is_a_mistake(invoke, path):
+    done = invoke("sensitivity", path("chat"), "--only", "--no-report")
+    assert done.code == 2
+    assert "--range" in done.err
