@@ -48,7 +48,7 @@ def compare(
     """
     gc.disable()
     from planner.cli.session import GAVE_UP, INFEASIBLE, Session
-    from planner.cli.study import check_output, deliver, wanted_format
+    from planner.cli.study import NO_TEXT, check_output, deliver, wanted_format
     from planner.errors import InputError
     from planner.report import study_compare as render
     from planner.study.compare import compare as compute
@@ -57,8 +57,8 @@ def compare(
         raise InputError("compare needs two files or more")
     session = Session(quiet=quiet, verbose=verbose)
     _check_page(html)
-    for path in (output, html):
-        check_output(path, files)
+    check_output(output, files)
+    check_output(html, files, NO_TEXT)
     with session.progress() as progress:
         found = compute(files, with_verdict=len(files) > 2 if verdict is None else verdict, progress=progress)
     deliver(

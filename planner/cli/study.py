@@ -88,10 +88,10 @@ def check_output(output: Path | None, inputs: Sequence[Path] = (), also: Sequenc
     from planner.report.write import check_writable
 
     if output is not None and str(output) != "-":
+        check_writable(output, inputs=inputs)
         if (ending := output.suffix.lower()) in NO_TEXT and ending not in also:
             hint = f"name it .csv (spreadsheets open that), .json, .md{', .parquet' if also else ''} or .txt"
             raise InputError(Diagnostic("usage", f"{output}: no {ending} is written here", hint=hint))
-        check_writable(output, inputs=inputs)
 
 
 def named_in(loaded: Scenario) -> list[Path]:
