@@ -15,6 +15,7 @@ from planner.study.processes import Stop
 
 HOURS_PER_MONTH = 730.0
 STEPS = {"usd": 1000.0 / HOURS_PER_MONTH, "gpus": 8.0}  # what the price of a limit is told for: $1,000 a month, a node
+JUST_BELOW = 1 - 1e-6
 TIER_STEP_GB = 1000.0
 NEIGHBOURHOOD_S = 4.0  # for what a little more would buy and who is cut first: left out where it takes longer
 
@@ -190,9 +191,9 @@ def _cuts(
         left = until - time.perf_counter()
         if left <= 0 or (stop is not None and stop()):
             return tuple(out), True
-        limit = now.uses(resource) * (1 - 1e-6)
+        used = now.uses(resource)
         try:
-            then = choose(services, {**limits, resource: limit}, gap=gap, time_limit_s=left, stop=stop)
+            then = choose(services, {**limits, resource: used * JUST_BELOW}, gap=gap, time_limit_s=left, stop=stop)
         except GaveUpError:
             return tuple(out), True
         if then is None:
@@ -200,7 +201,7 @@ def _cuts(
         if then.relative_gap > gap:
             return tuple(out), True
         if moved := _moved(services, shown.columns, then.columns):
-            out.append(_cut(moved, shown, then, resource, limit))
+            out.append(_cut(moved, shown, then, resource, used))
             shown = then
         now = then
     return tuple(out), False
