@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from planner.physics.corrected import corrected_backend
 from planner.physics.system import System
 from planner.plan import Conflict, Evaluation, Fix, Pool
 
@@ -58,12 +59,30 @@ def reasons(scenario: Scenario, found: Diagnosis) -> tuple[str, ...]:
             f"no configurations, counts and roles carry {rate:,.6g} req/s within slo.ttft_ms {slo.ttft_ms:,.6g} and "
             f"slo.tpot_ms {slo.tpot_ms:,.6g}"
         )
+    if any(c.code in ("ttft", "tpot") for c in found.conflicts):
+        out += _times_told(scenario)
     out += [_fix(scenario, fix) for fix in found.fixes]
     if found.halted:
         out.append(f"stopped early ({found.halted}): other changes that make it possible were not looked for")
     elif not found.fixes:
         out.append("no change of promises, settings or tiers makes it possible: take other hardware or another model")
     return tuple(out)
+
+
+def _times_told(scenario: Scenario) -> list[str]:
+    """What lengthens the times that do not meet a promise, beyond the engine's kernels."""
+    told = []
+    if scenario.slo.confidence is not None:
+        told.append(
+            f"the times are the upper end at slo.confidence {scenario.slo.confidence:g}: a lower one, or none, plans "
+            "with shorter times and is less sure"
+        )
+    if corrected_backend(scenario) is not None:
+        told.append(
+            "the times are corrected by measurements of running engines; engine.correction: none takes kernel times as "
+            "packaged, without what the engine adds"
+        )
+    return told
 
 
 def _conflict(scenario: Scenario, c: Conflict) -> str:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from planner.judge import accounts, checks, pools
 from planner.judge.state import judged_state, read_flow, staged_in
 from planner.physics import cost
-from planner.physics.corrected import uncertainty
-from planner.physics.correction import CorrectedTiming
+from planner.physics.corrected import beyond_measured, expected_errors, uncertainty
 from planner.physics.system import System
 from planner.plan import Decision, Evaluation, Violation
 
@@ -28,8 +27,10 @@ def evaluate(system: System, decision: Decision) -> Evaluation:
     prefill, decode_pool, tpot = pools.pools(judged, violations)
     costs = accounts.costs(judged, prefill, decode_pool)
     usd = sum(line.usd_per_hour for line in costs)
-    timing = judged.config.timing
-    errors = (timing.half_tpot, timing.half_ttft) if isinstance(timing, CorrectedTiming) else (None, None)
+    decoder = system.config_by_name[decision.decode_config or decision.prefill_config]
+    batch = float(decision.decode_batch or decision.batch or 1)
+    errors = expected_errors(judged.config.timing, decoder.timing, batch)
+    told = uncertainty(errors, tpot, worst.total_s, system.scenario.slo.confidence)
     return Evaluation(
         decision=decision,
         usd_per_hour=usd,
@@ -43,7 +44,7 @@ def evaluate(system: System, decision: Decision) -> Evaluation:
         tpot_s=tpot,
         binding=accounts.binding(judged, prefill, decode_pool, tpot, worst.total_s),
         violations=tuple(violations),
-        notes=uncertainty(judged.config.timing, tpot, worst.total_s) + accounts.notes(judged),
-        tpot_error=errors[0],
-        ttft_error=errors[1],
+        notes=told + accounts.notes(judged) + beyond_measured(decoder.timing, batch),
+        tpot_error=None if errors is None else (errors.tpot.low, errors.tpot.high),
+        ttft_error=None if errors is None else (errors.ttft.low, errors.ttft.high),
     )

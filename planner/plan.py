@@ -139,8 +139,8 @@ class Evaluation:
     binding: tuple[str, ...]  # rule names, tightest first
     violations: tuple[Violation, ...]
     notes: tuple[str, ...]  # estimates this plan rests on (extrapolated timing, slow kernels, ...)
-    tpot_error: float | None = None  # relative half width of the band that held 80 % of unseen measurements
-    ttft_error: float | None = None  # the same of the first token; None where nothing was measured
+    tpot_error: tuple[float, float] | None = None  # measured less planned, relative: 80 % of unseen ones lay between
+    ttft_error: tuple[float, float] | None = None  # the same of the first token; None where nothing was measured
 
     @property
     def feasible(self) -> bool:

@@ -157,8 +157,12 @@ def _wait(customers: float, service: float, think: float) -> float:
     (0.0, 88.4)
     """
     queue = busy = wait = 0.0
-    for k in range(1, math.ceil(customers) + 1):
-        wait = max(queue - busy / 2, 0.0) * service
+    for k in range(1, math.ceil(customers) + 1):  # the hot loop of a fit: no calls in it
+        wait = (queue - busy / 2) * service
+        if wait < 0.0:
+            wait = 0.0
         rate = k / (think + wait + service)
-        queue, busy = rate * (wait + service), min(rate * service, 1.0)
+        queue, busy = rate * (wait + service), rate * service
+        if busy > 1.0:
+            busy = 1.0
     return wait

@@ -11,20 +11,22 @@ from typing import TYPE_CHECKING
 
 from planner.physics.correction import (
     CorrectedTiming,
+    Errors,
     corrected,
     correction_kind,
+    errors_of,
     faulty_table,
-    half_width,
-    upper_ratio,
+    wider,
 )
 from planner.physics.roofline import packaged_fit, roofline_timing
-from planner.physics.timing import ROOFLINE, EngineConfig, Timing
-from planner.scenario.catalog.corrections import BACKENDS, FRONT_END, Correction, Spread, find, other_builds, spread
+from planner.physics.timing import ROOFLINE, EngineConfig, Timing, config_name
+from planner.scenario.catalog.corrections import BACKENDS, FRONT_END, Correction, find, other_builds, spread
 
 if TYPE_CHECKING:
     from planner.scenario.schema import Scenario
 
 NONE = "none"
+TOLD_BIAS = 0.05
 SWITCH = "`correction: none` leaves it out"
 KINDS = {
     "table": "the timing table",
@@ -36,17 +38,30 @@ KINDS = {
 
 def corrected_configs(scenario: Scenario, configs: tuple[EngineConfig, ...]) -> tuple[EngineConfig, ...]:
     """``configs`` with their engine's correction and the margin of ``slo.confidence``; as they are without both."""
-    backend = corrected_backend(scenario)
     confidence = scenario.slo.confidence
+    if own_numbers(scenario):
+        if confidence is None:
+            return configs
+        note = f"slo.confidence: {confidence:g} has no effect: the error of times that you give yourself is not known"
+        return tuple(replace(c, timing=CorrectedTiming(c.timing, extra_notes=(note,))) for c in configs)
+    backend = corrected_backend(scenario)
     if backend is None and confidence is None:
         return configs
     return tuple(replace(c, timing=_corrected(scenario, c, backend, confidence)) for c in configs)
 
 
+def own_numbers(scenario: Scenario) -> bool:
+    """Whether the times are the user's own: a CSV file, or a roofline with parameters of no packaged fit."""
+    engine = scenario.engine
+    if engine.timing.lower().endswith(".csv"):
+        return True
+    return engine.timing == ROOFLINE and packaged_fit(engine.roofline) is None
+
+
 def corrected_backend(scenario: Scenario) -> str | None:
     """The measured engine whose correction applies; None where none does."""
     engine = scenario.engine
-    if engine.correction == NONE or engine.timing.lower().endswith(".csv"):
+    if engine.correction == NONE or own_numbers(scenario):
         return None
     fit = packaged_fit(engine.roofline)
     if engine.timing == ROOFLINE:
@@ -55,30 +70,47 @@ def corrected_backend(scenario: Scenario) -> str | None:
 
 
 def _corrected(scenario: Scenario, config: EngineConfig, backend: str | None, confidence: float | None) -> Timing:
-    timing = config.timing
-    notes: list[str] = []
+    timing, notes = config.timing, []
     found: Correction | None = None
     kind = correction_kind(timing, scenario.model)
     if backend is not None and (kind == "table" or packaged_fit(scenario.engine.roofline)):
         if kind == "table" and faulty_table(backend, scenario.model.attention.kind):
-            timing = roofline_timing(scenario, config.gpus, config.tp, config.ways, timing.source, timing.notes)
+            timing = roofline_timing(scenario, config.gpus, config.tp, config.ways, f"roofline of {backend}")
             kind = correction_kind(timing, scenario.model)
-            notes.append("the roofline takes the table's place: SGLang's MLA decode is a fault of the data")
+            notes.append(
+                "the roofline takes the table's place: SGLang's MLA decode is a fault of the data (`correction: none` "
+                "takes it as it is)"
+            )
         found = find(backend, None, "agg", kind, scenario.model.name)
         notes += _notes(scenario, config, backend, kind, found)
     made = CorrectedTiming(timing) if found is None else corrected(timing, found, _apart(scenario, backend, kind))
-    seen = found is not None and found.kind != FRONT_END and not _far(scenario, config, found)
-    ttft, tpot = (spread(backend or "*", kind, phase, seen) for phase in ("ttft", "tpot"))
-    if confidence is not None and ttft and tpot:
-        made = replace(made, margin_ttft=upper_ratio(ttft, confidence), margin_tpot=upper_ratio(tpot, confidence))
-        notes.append(_margin_note(made, confidence, found))
+    near, far = _errors(scenario, config, backend, kind, found, confidence)
+    if confidence is not None and near is not None and far is not None:
+        notes.append(_margin_note(near, far, confidence, found))
     if found is None:
-        return replace(made, extra_notes=tuple(notes)) if confidence is not None or notes else timing
-    return replace(made, extra_notes=tuple(notes), half_ttft=_half(ttft), half_tpot=_half(tpot))
+        margins = replace(made, near=near, far=far, extra_notes=tuple(notes))
+        return margins if confidence is not None else replace(made, extra_notes=tuple(notes)) if notes else timing
+    return replace(made, near=near, far=far, most_sequences=float(found.most_sequences), extra_notes=tuple(notes))
 
 
-def _half(found: Spread | None) -> float | None:
-    return None if found is None else half_width(found)
+def _errors(
+    scenario: Scenario, config: EngineConfig, backend: str | None, kind: str, found: Correction | None,
+    confidence: float | None,
+) -> tuple[Errors | None, Errors | None]:  # fmt: skip
+    """The errors of a configuration at batches that were measured, and beyond; the latter claim no less."""
+
+    def left_out(what: str) -> Errors | None:
+        tpot, ttft = (spread(backend or "*", kind, phase, what) for phase in ("tpot", "ttft"))
+        return errors_of(tpot, ttft, confidence) if tpot and ttft else None
+
+    if found is None or scenario.model.name not in found.models or found.kind == FRONT_END:
+        both = left_out("model")
+        return both, both
+    near, far = left_out("shape"), left_out("configuration")
+    if near is None or far is None:
+        return near, near
+    far = wider(near, far)
+    return (far if _far(scenario, config, found) else near), far
 
 
 def _apart(scenario: Scenario, backend: str | None, kind: str) -> Correction | None:
@@ -112,11 +144,11 @@ def _unmeasured_notes(scenario: Scenario, backend: str, kind: str, found: Correc
         f"packaged, first token {_first_token(found)} later, as measured of {backend} with {len(found.models)} other "
         f"models; {SWITCH}"
     ]
-    for entry in other_builds(backend):
+    for entry in (c for c in other_builds(backend) if model in c.models):
         notes.append(
-            f"not used: {entry.rows} measurements of {', '.join(entry.models)} on {backend} "
-            f"{entry.version or 'of no stated version'}, TPOT {entry.tpot_ratio:.2f} and TTFT {entry.ttft_ratio:.2f} "
-            "times the packaged: not the same build"
+            f"in {entry.rows} measurements of this very model on {backend} {entry.version or 'of no stated version'}, "
+            f"TPOT was {entry.tpot_ratio:.2f} and TTFT {entry.ttft_ratio:.2f} times these: taken for another build and "
+            "left out of the error above; measure yours before buying"
         )
     return notes
 
@@ -134,31 +166,62 @@ def _far(scenario: Scenario, config: EngineConfig, found: Correction) -> list[st
     """How the plan leaves the rows behind the correction."""
     far = []
     longest = longest_tokens(scenario)
+    name = config_name(config.tp, config.dp, config.etp, config.ep)
     if scenario.hardware.name != "h200-sxm":
         far.append(f"{scenario.hardware.name}, measured h200-sxm")
     if scenario.model.name not in found.models:
         far.append(f"{scenario.model.name} was not measured")
-    if config.gpus > found.most_gpus:
-        far.append(f"{config.gpus} GPUs an instance, measured up to {found.most_gpus}")
-    if longest > 2 * found.most_tokens:
+    elif name not in found.configs:
+        far.append(f"{name}, measured {', '.join(found.configs)}")
+    if longest > found.most_tokens:
         far.append(f"{longest:,} tokens, measured up to {found.most_tokens:,}")
     return far
 
 
-def _margin_note(made: CorrectedTiming, confidence: float, found: Correction | None) -> str:
-    which = "" if found else " (of corrected predictions: without a correction the error is larger)"
+def _margin_note(near: Errors, far: Errors, confidence: float, found: Correction | None) -> str:
+    beyond = ""
+    if found is not None and far.margin_tpot > near.margin_tpot:
+        beyond = f" ({far.margin_tpot:.2f} beyond {found.most_sequences} sequences)"
+    which = "" if found else "; of corrected predictions: without a correction the error is larger"
     return (
         f"planned with the upper end at {100 * confidence:.0f} % confidence: prefill and first token x "
-        f"{made.margin_ttft:.2f}, decode x {made.margin_tpot:.2f}{which}"
+        f"{near.margin_ttft:.2f}, decode x {near.margin_tpot:.2f}{beyond}{which}"
     )
 
 
-def uncertainty(timing: Timing, tpot_s: float, ttft_s: float) -> tuple[str, ...]:
-    """One note with the plan's times and the band that held 80 % of the measurements; none without a correction."""
-    if not isinstance(timing, CorrectedTiming) or timing.half_tpot is None or timing.half_ttft is None:
+def expected_errors(prefill: Timing, decode: Timing, batch: float) -> Errors | None:
+    """The errors of a plan's times: TPOT's of the pool that decodes, the first token's the wider of both pools."""
+    if not isinstance(prefill, CorrectedTiming) or not isinstance(decode, CorrectedTiming):
+        return None
+    first, last = prefill.near if decode is not prefill else prefill.errors_at(batch), decode.errors_at(batch)
+    if first is None or last is None:
+        return None
+    return replace(wider(first, last), tpot=last.tpot)
+
+
+def uncertainty(errors: Errors | None, tpot_s: float, ttft_s: float, confidence: float | None) -> tuple[str, ...]:
+    """One note with the plan's times and the band that held 80 % of the measurements; none without a correction.
+
+    None either where the plan counts on the upper end: its times are not what is expected.
+    """
+    if errors is None or confidence is not None:
         return ()
-    tpot, ttft = 1e3 * tpot_s / timing.margin_tpot, 1e3 * ttft_s / timing.margin_ttft
+    middle = ""
+    if max(abs(errors.ttft.middle), abs(errors.tpot.middle)) >= TOLD_BIAS:
+        middle = f"; half lay above {_signed(errors.tpot.middle)} and {_signed(errors.ttft.middle)}"
     return (
-        f"TPOT {tpot:.0f} ms ± {100 * timing.half_tpot:.0f} %, TTFT {ttft:,.0f} ms ± {100 * timing.half_ttft:.0f} %: "
-        "the band that held 80 % of the measurements that the fit had not seen",
+        f"TPOT {1e3 * tpot_s:.0f} ms {_signed(errors.tpot.low)} … {_signed(errors.tpot.high)}, TTFT "
+        f"{1e3 * ttft_s:,.0f} ms {_signed(errors.ttft.low)} … {_signed(errors.ttft.high)}: what 80 % of comparable "
+        f"measurements (closed loop, means) were against predictions that had not seen them{middle}",
     )
+
+
+def beyond_measured(decode: Timing, batch: float) -> tuple[str, ...]:
+    """A note where more sequences share an instance than were measured."""
+    if not isinstance(decode, CorrectedTiming) or not decode.most_sequences < batch:
+        return ()
+    return (f"batch {batch:,.0f}: measured up to {decode.most_sequences:,.0f} sequences an instance",)
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.0f} %".replace("-", "\N{MINUS SIGN}")

@@ -5,6 +5,7 @@ Nothing here breaks monotonicity: factors are positive, fixed times and the cost
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 
@@ -16,10 +17,34 @@ from planner.units import seconds
 
 
 @dataclass(frozen=True)
+class Band:
+    """What measurements were, relative to what had been predicted: 0.1 is 10 % above."""
+
+    low: float  # a tenth lay below
+    middle: float  # half lay below
+    high: float  # a tenth lay above
+
+    def joined(self, other: Band) -> Band:
+        """The band that holds both; the higher middle."""
+        return Band(min(self.low, other.low), max(self.middle, other.middle), max(self.high, other.high))
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The errors to expect of times, and the factors that plan for their upper end."""
+
+    tpot: Band
+    ttft: Band
+    margin_tpot: float = 1.0
+    margin_ttft: float = 1.0
+
+
+@dataclass(frozen=True)
 class CorrectedTiming:
     """A timing with ``prefill' = f_p * prefill + c_p`` and ``decode' = f_d * decode + c_d + s * batch``.
 
-    ``margin_*`` are factors on top, for plans that count on less than the mean (``slo.confidence``).
+    The margins of ``near`` and ``far`` are factors on top, for plans that count on the upper end of the error
+    (``slo.confidence``); decode takes that of ``far`` beyond ``most_sequences``.
 
     >>> from planner.physics.roofline import RooflineTiming
     >>> base = RooflineTiming("example", (), 2e9, 0.0, 1e12, 4e9, 0.0, 1.0, 0.0, 1e12, 0.0, 0.002, 0.001)
@@ -38,10 +63,9 @@ class CorrectedTiming:
     first_token_s_per_token: float = 0.0
     handover_fixed_s: float = 0.0  # the first token's, where prefill and decode are apart
     handover_s_per_token: float = 0.0
-    margin_ttft: float = 1.0
-    margin_tpot: float = 1.0
-    half_ttft: float | None = None  # half-width of the band of measurements, relative
-    half_tpot: float | None = None
+    near: Errors | None = None  # of configurations, lengths and batches like the measured
+    far: Errors | None = None  # of those that go beyond them
+    most_sequences: float = math.inf  # that were measured in one instance
     extra_notes: tuple[str, ...] = ()
 
     @property
@@ -59,16 +83,48 @@ class CorrectedTiming:
         base = self.base.prefill_s(new_tokens, prefix_tokens)
         return self.margin_ttft * (self.prefill_factor * base + self.prefill_fixed_s)
 
+    @property
+    def margin_ttft(self) -> float:
+        """The factor on times of the first token."""
+        return self.near.margin_ttft if self.near else 1.0
+
+    def margin_tpot(self, batch: float) -> float:
+        """The factor on steps of ``batch`` sequences."""
+        errors = self.errors_at(batch)
+        return errors.margin_tpot if errors else 1.0
+
+    def errors_at(self, batch: float) -> Errors | None:
+        """The errors to expect at ``batch`` sequences."""
+        return self.far if batch > self.most_sequences else self.near
+
     def decode_s(self, batch: float, context: float) -> float:
         """One decode step, seconds."""
         base = self.base.decode_s(batch, context)
-        return self.margin_tpot * (self.decode_factor * base + self.decode_fixed_s + self.decode_s_per_sequence * batch)
+        step = self.decode_factor * base + self.decode_fixed_s + self.decode_s_per_sequence * batch
+        return self.margin_tpot(batch) * step
 
     def first_token_s(self, prompt_tokens: float, disaggregated: bool = False) -> float:
         """Latency of the first token outside the GPU: front end, tokeniser, scheduler, and the second engine's."""
         if disaggregated:
             return self.margin_ttft * (self.handover_fixed_s + self.handover_s_per_token * prompt_tokens)
         return self.margin_ttft * (self.first_token_fixed_s + self.first_token_s_per_token * prompt_tokens)
+
+    def prefill_text(self) -> str:
+        """How a pass follows from the base's time, for a derivation."""
+        return self._text(self.prefill_factor, self.prefill_fixed_s, 0.0, self.margin_ttft)
+
+    def decode_text(self, batch: float) -> str:
+        """How a step follows from the base's time, for a derivation."""
+        return self._text(self.decode_factor, self.decode_fixed_s, self.decode_s_per_sequence, self.margin_tpot(batch))
+
+    def _text(self, factor: float, fixed_s: float, per_sequence_s: float, margin: float) -> str:
+        if isinstance(self.base, RooflineTiming) and (factor, fixed_s) == (1.0, 0.0):
+            text = "roofline with peaks and overheads as measured"
+        else:
+            text = f"x {factor:.3f} + {1e3 * fixed_s:.2f} ms"
+        if per_sequence_s > 0:
+            text += f" + {1e6 * per_sequence_s:.1f} us a sequence"
+        return text if margin == 1.0 else f"({text}) x {margin:.3f} for slo.confidence"
 
     def prefill_in_grid(self, new_tokens: float, prefix_tokens: float) -> bool:
         """Whether the time is interpolated between measurements."""
@@ -118,6 +174,13 @@ def first_token_s(timing: Timing, prompt_tokens: float, disaggregated: bool = Fa
     return timing.first_token_s(prompt_tokens, disaggregated) if isinstance(timing, CorrectedTiming) else 0.0
 
 
+def correction_text(timing: Timing, batch: float | None = None) -> str:
+    """The arithmetic of a correction, of a step at ``batch`` or else of a pass; empty where there is none."""
+    if not isinstance(timing, CorrectedTiming):
+        return ""
+    return f", corrected: {timing.prefill_text() if batch is None else timing.decode_text(batch)}"
+
+
 def correction_kind(timing: Timing, model: ModelSpec) -> str:
     """What a correction corrects: a ``table``, or the roofline of a ``dense``, ``mla`` or ``moe`` model."""
     if not isinstance(timing, RooflineTiming):
@@ -132,19 +195,35 @@ def faulty_table(engine: str, attention: str) -> bool:
     return engine.startswith("sglang") and attention == "mla"
 
 
-def upper_ratio(spread: Spread, confidence: float) -> float:
-    """Measured over predicted at a confidence: linear between the quantiles, not below 1.
+def quantile(spread: Spread, level: float) -> float:
+    """Measured over predicted at a level, linear between the quantiles that are known.
 
     >>> spread = Spread("*", "*", "tpot", 100, (0.8, 0.85, 0.9, 0.95, 0.98, 1.0, 1.02, 1.05, 1.1, 1.2, 1.3))
-    >>> upper_ratio(spread, 0.9), round(upper_ratio(spread, 0.85), 3), upper_ratio(spread, 0.3)
-    (1.2, 1.15, 1.0)
+    >>> quantile(spread, 0.9), round(quantile(spread, 0.85), 3), quantile(spread, 0.3)
+    (1.2, 1.15, 0.95)
     """
-    i = min(max(bisect_left(LEVELS, confidence), 1), len(LEVELS) - 1)
+    i = min(max(bisect_left(LEVELS, level), 1), len(LEVELS) - 1)
     low, high = LEVELS[i - 1], LEVELS[i]
-    weight = min(max((confidence - low) / (high - low), 0.0), 1.0)
-    return max(1.0, spread.ratios[i - 1] + weight * (spread.ratios[i] - spread.ratios[i - 1]))
+    weight = min(max((level - low) / (high - low), 0.0), 1.0)
+    return spread.ratios[i - 1] + weight * (spread.ratios[i] - spread.ratios[i - 1])
 
 
-def half_width(spread: Spread) -> float:
-    """Half of the band that held the middle 80 % of the measurements, relative to the prediction."""
-    return (spread.ratios[LEVELS.index(0.9)] - spread.ratios[LEVELS.index(0.1)]) / 2
+def errors_of(tpot: Spread, ttft: Spread, confidence: float | None) -> Errors:
+    """The band that held the middle 80 % of the measurements, and the margins of a confidence, none below 1."""
+    margins = [1.0 if confidence is None else max(1.0, quantile(spread, confidence)) for spread in (tpot, ttft)]
+    return Errors(_band(tpot), _band(ttft), *margins)
+
+
+def _band(spread: Spread) -> Band:
+    low, middle, high = (quantile(spread, level) - 1 for level in (0.1, 0.5, 0.9))
+    return Band(low, middle, high)
+
+
+def wider(a: Errors, b: Errors) -> Errors:
+    """Errors that claim no more than either."""
+    return Errors(
+        a.tpot.joined(b.tpot),
+        a.ttft.joined(b.ttft),
+        max(a.margin_tpot, b.margin_tpot),
+        max(a.margin_ttft, b.margin_ttft),
+    )

@@ -180,7 +180,8 @@ def _engine_config(
 
 def packaged_notes(scenario: Scenario, table: MeasuredTable) -> tuple[str, ...]:
     """What holds for every configuration of a packaged table."""
-    notes = ["composed from kernels timed one by one, not an end-to-end measurement; no scheduler or framework time"]
+    composed = "composed from kernels timed one by one, not an end-to-end measurement"
+    notes = [composed + ("; no scheduler or framework time" if scenario.engine.correction == "none" else "")]
     notes.append("attention over a cached prefix is scaled from attention without one, not measured")
     if table.engine.startswith("sglang") and scenario.model.attention.kind == "mla":
         notes.append(

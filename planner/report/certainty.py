@@ -6,18 +6,29 @@ from planner.plan import Evaluation
 from planner.report.format import ms, percent
 from planner.report.reread import StoredSet
 
+Range = tuple[float, float]  # below and above what the plan says, relative
 
-def band(half: float | None) -> str:
-    """The half width of a band as text.
 
-    >>> band(0.12), band(None)
-    (' ± 12 %', '')
+def band(error: Range | None) -> str:
+    """The band of a time as text.
+
+    >>> band((-0.12, 0.12)), band((-0.1, 0.23)), band(None)
+    (' ± 12 %', ' −10 … +23 %', '')
     """
-    return "" if half is None else f" ± {percent(half)}"
+    if error is None:
+        return ""
+    low, high = error
+    if abs(low + high) < 0.01:
+        return f" ± {percent(high)}"
+    return f" {_signed(low)} … {_signed(high)} %"
 
 
-def errors(stored: StoredSet, found: Evaluation) -> tuple[float | None, float | None]:
-    """Half widths of TPOT and of the first token around what the plan says.
+def _signed(share: float) -> str:
+    return f"{100 * share:+.0f}".replace("-", "\N{MINUS SIGN}")
+
+
+def errors(stored: StoredSet, found: Evaluation) -> tuple[Range | None, Range | None]:
+    """Bands of TPOT and of the first token around what the plan says.
 
     None where none is stated, and where the plan already says the upper end (``slo.confidence``).
     """
@@ -43,11 +54,11 @@ def sentence(stored: StoredSet, found: Evaluation) -> str:
         f"TPOT {ms(found.tpot_s)}{band(tpot)}, slowest first token {ms(first)}{band(ttft)} (80 % of measurements that "
         "the correction had not seen lay within)"
     )
-    upper = {"the first token": (first * (1 + ttft), slo.ttft_ms / 1e3),
-             "TPOT": (found.tpot_s * (1 + tpot), slo.tpot_ms / 1e3)}  # fmt: skip
+    upper = {"the first token": (first * (1 + ttft[1]), slo.ttft_ms / 1e3),
+             "TPOT": (found.tpot_s * (1 + tpot[1]), slo.tpot_ms / 1e3)}  # fmt: skip
     broken = [f"{name} {ms(most)}, over {ms(limit)}" for name, (most, limit) in upper.items() if most > limit * 1.001]
     if not broken:
-        return f"{text}. The limits hold at the upper end too."
+        return f"{text}. Slower engines also fill queues: slo.confidence: 0.9 plans for the upper end."
     return f"{text}. At the upper end: {'; '.join(broken)}. slo.confidence: 0.9 plans for that."
 
 

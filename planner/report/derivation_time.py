@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from planner.physics import queueing
-from planner.physics.correction import first_token_s
+from planner.physics.correction import correction_text, first_token_s
 from planner.physics.system import ClassLoad, Service, System
 from planner.physics.timing import EngineConfig
 from planner.plan import Evaluation
@@ -51,6 +51,7 @@ def _service_steps(system: System, service: Service, config: EngineConfig, batch
             ("s_hit", k.prompt - k.reusable, k.reusable, service.pure_hit[i], service.hit[i]),
         ):
             formula = f"prefill of {new:,} new tokens after {cached:,} cached, by the timing of {config.name}"
+            formula += correction_text(config.timing)
             if batch is None:
                 yield Step(f"{name}, {k.name}", formula, "", whole, "s")
                 continue
@@ -138,7 +139,8 @@ def decode_steps(system: System, found: Evaluation) -> Iterator[Step]:
     steps = system.steps_s(config, batch)
     for k, step in zip(system.classes, steps, strict=True):
         context = f"{batch} sequences at {k.decode_context:,.0f} tokens"
-        yield Step(f"step, {k.name}", f"decode of {context}, by the timing of {config.name}", "", step, "s")
+        formula = f"decode of {context}, by the timing of {config.name}{correction_text(config.timing, batch)}"
+        yield Step(f"step, {k.name}", formula, "", step, "s")
     terms = [f"{plain(k.rate)} · {k.output} · {plain(s)}" for k, s in zip(system.classes, steps, strict=True)]
     mean = system.concurrency(steps)
     yield Step("m, sequences in flight", "Σ λ · O · step", total(terms), mean, "sequences")

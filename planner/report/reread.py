@@ -136,9 +136,16 @@ def _evaluation(row: Node) -> Evaluation:
         binding=row["binding"].each(Node.text),
         violations=row["violations"].each(VIOLATION.read),
         notes=row["notes"].each(Node.text),
-        tpot_error=row.get("tpot_error").optional(Node.number),
-        ttft_error=row.get("ttft_error").optional(Node.number),
+        tpot_error=row.get("tpot_error").optional(_range),
+        ttft_error=row.get("ttft_error").optional(_range),
     )
+
+
+def _range(row: Node) -> tuple[float, float]:
+    ends = row.each(Node.number)
+    if len(ends) != 2:
+        raise row.misfit("a pair of numbers")
+    return ends[0], ends[1]
 
 
 def _path(row: Node) -> TtftPath:

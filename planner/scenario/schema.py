@@ -86,7 +86,7 @@ class Slo(Strict):
     tpot_ms: float = key("ms", "time per output token", above=0, at_most=1e8)
     percentile: float = key("fraction", "part of the requests that keep it", at_least=0.5, at_most=0.99999)
     confidence: float | None = key(
-        "fraction", "plan with times that measurements exceed only this rarely; default: with their mean",
+        "fraction", "plan with times that this part of comparable measurements keeps; default: with the predicted ones",
         at_least=0.5, at_most=0.95, default=None,
     )  # fmt: skip
 

@@ -48,6 +48,7 @@ class Correction:
     first_token_us_per_token: float
     rows: int = 0
     models: tuple[str, ...] = ()
+    configs: tuple[str, ...] = ()  # parallel configurations of the rows, of both pools
     most_gpus: int = 0  # of an instance, over the rows
     most_tokens: int = 0  # prompt and output together
     most_sequences: int = 0  # in flight on an instance
@@ -66,7 +67,7 @@ class Spread:
     phase: str  # ttft or tpot
     rows: int
     ratios: tuple[float, ...]  # at LEVELS
-    seen: bool = True  # the model was measured with the engine; False: its rows took no part at all
+    left_out: str = "shape"  # what took no part: the lengths of the row, its whole "configuration", or its "model"
 
 
 BACKENDS = {"vllm-0.31": "vllm", "sglang-0.5.14": "sglang", "trtllm-1.3": "trtllm"}  # packaged timing -> backend
@@ -78,10 +79,11 @@ def corrections() -> tuple[Correction, ...]:
     """Every packaged correction; none where the file does not exist."""
     names = {field.name for field in fields(Correction)}
     entries: list[dict[str, Any]] = _document().get("corrections", [])
-    return tuple(
-        Correction(**{**{k: v for k, v in entry.items() if k in names}, "models": tuple(entry["models"])})
-        for entry in entries
-    )
+    made: list[Correction] = []
+    for entry in entries:
+        known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items() if k in names}
+        made.append(Correction(**known))
+    return tuple(made)
 
 
 @cache
@@ -140,6 +142,7 @@ def front_end(known: Iterable[Correction], mode: str) -> Correction | None:
         first_token_us_per_token=median(c.first_token_us_per_token for c in used),
         rows=sum(c.rows for c in used),
         models=tuple(sorted({m for c in used for m in c.models})),
+        configs=tuple(sorted({name for c in used for name in c.configs})),
         most_gpus=max(c.most_gpus for c in used),
         most_tokens=max(c.most_tokens for c in used),
         most_sequences=max(c.most_sequences for c in used),
@@ -151,15 +154,15 @@ def other_builds(engine: str) -> tuple[Correction, ...]:
     return tuple(c for c in corrections() if c.engine == engine and not c.same_build)
 
 
-def spread(engine: str, kind: str, phase: str, seen: bool = True) -> Spread | None:
-    """Residuals of an engine and kind, of all where too few rows say; ``seen``: the model was measured.
+def spread(engine: str, kind: str, phase: str, left_out: str = "shape") -> Spread | None:
+    """Residuals of an engine and kind, of all where too few rows say; ``left_out``: what had no part in the fit.
 
     Of models that were not measured, all engines speak together: none has enough of them alone.
     """
-    pairs = ((engine, kind), (engine, "*"), ("*", "*")) if seen else (("*", kind), ("*", "*"))
+    pairs = (("*", kind), ("*", "*")) if left_out == "model" else ((engine, kind), (engine, "*"), ("*", "*"))
     for e, k in pairs:
         for found in spreads():
-            if (found.engine, found.kind, found.phase, found.seen) == (e, k, phase, seen):
+            if (found.engine, found.kind, found.phase, found.left_out) == (e, k, phase, left_out):
                 return found
     return None
 
