@@ -45,12 +45,12 @@ def point_key(scenario: Scenario, gap: float, what: str = "point") -> str:
     values = scenario.model_dump(mode="json", exclude=LEFT_OUT)
     timing = timing_name(scenario)
     if timing.lower().endswith(".csv"):
-        values["engine"]["timing"] = _content(timing)
+        values["engine"]["timing"] = content(timing)
     whole = [FORMAT, package_digest(), what, gap, values]
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
 
-def _content(file: str) -> str:
+def content(file: str) -> str:
     """The hash of a file's content; of its name where it cannot be read."""
     try:
         state = os.stat(file)

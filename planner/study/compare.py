@@ -20,6 +20,8 @@ from planner.plan import Evaluation
 from planner.report.node import Misfit, Node
 from planner.report.planfile import not_a_plan_file, read_json, read_plan, read_scenario
 from planner.scenario import Scenario, load, replace
+from planner.scenario.loader import located
+from planner.study.cache import content
 from planner.study.keep import in_words
 from planner.study.points import cheapest
 from planner.study.sensitivity import CAPACITY_TOLERANCE
@@ -119,7 +121,7 @@ def compare(
 def _side(file: Path, with_verdict: bool) -> Side:
     if file.suffix.lower() == ".json":
         return _stored(file)
-    scenario = load(file)
+    scenario = located(load(file))
     if with_verdict:
         from planner.optimize import solve_scenario
 
@@ -198,6 +200,8 @@ def _inputs(sides: Sequence[Side]) -> tuple[InputDifference, ...]:
     out = []
     for key in keys:
         values = tuple(side.get(key) for side in leaves)
+        if key == "engine.timing" and _one_content(values):
+            continue
         if key.split(".")[0] not in UNIMPORTANT and any(v != values[0] for v in values):
             out.append(InputDifference(key, values))
     return tuple(out)
@@ -206,6 +210,11 @@ def _inputs(sides: Sequence[Side]) -> tuple[InputDifference, ...]:
 def _by_name(sides: Sequence[Side]) -> tuple[str, ...]:
     """The sections that are other ones altogether: their names differ."""
     return tuple(part for part in WHOLE if len({getattr(s.scenario, part).name for s in sides}) > 1)
+
+
+def _one_content(values: Sequence[Any]) -> bool:
+    """Whether files of one's own times are the same, wherever they lie."""
+    return all(v.lower().endswith(".csv") for v in values) and len({content(v) for v in values}) == 1
 
 
 def _common_classes(sides: Sequence[Side]) -> frozenset[str]:

@@ -111,3 +111,17 @@ def test_the_planners_own_files_are_in_the_key(scenario, tmp_path, monkeypatch):
         keys.append(point_key(rag, 1e-4))
     caching.package_digest.cache_clear()
     assert len(set(keys)) == 4
+
+
+def test_compare_reads_each_sides_own_times(own, invoke, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "own.yaml").write_text(own.read_text())
+    (other / "mine.csv").write_text(times(slow=2.0))
+    found = invoke("compare", own, other / "own.yaml", "--format", "json").data
+    (moved,) = found["inputs"]
+    assert moved["key"] == "engine.timing"
+    assert moved["alone_usd_per_hour"] == pytest.approx(found["outcomes"][0]["usd_per_hour"])
+    assert moved["alone_usd_per_hour"] > 0
+    (other / "mine.csv").write_text(times())
+    assert invoke("compare", own, other / "own.yaml", "--format", "json").data["inputs"] == []
