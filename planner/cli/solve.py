@@ -127,9 +127,11 @@ def _solved(session: Session, loaded: Scenario, **options: Any) -> PlanSet:
 
 
 def _plan_file(found: PlanSet, loaded: Scenario) -> str:
+    """The plan file's text; a timing CSV of the user's by its whole path, to be found from any folder."""
     from planner.report.data import to_json
+    from planner.scenario.loader import located
 
-    return to_json(found, loaded.model_dump(mode="json", exclude_none=True), loaded.text)
+    return to_json(found, located(loaded).model_dump(mode="json", exclude_none=True), loaded.text)
 
 
 def rendered(found: PlanSet, format_: Format | None, output: Path | None, plan_file: str, loaded: Scenario) -> str:
