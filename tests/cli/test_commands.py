@@ -169,9 +169,7 @@ def test_explain_refuses_what_is_no_plan_file(invoke: Invoke, tmp_path: Path, te
         {"batch": "x", "decode_batch": "x"}, {"prefill_instances": 1e400}, {"hits": [["a"], ["b"], ["c"]]},
     ],
 )  # fmt: skip
-def test_explain_refuses_a_decision_of_another_shape(
-    invoke: Invoke, plans: Path, change: dict[str, object]
-) -> None:
+def test_explain_refuses_a_decision_of_another_shape(invoke: Invoke, plans: Path, change: dict[str, object]) -> None:
     data = json.loads(plans.read_text())
     data["plans"][0]["decision"] |= change
     plans.write_text(json.dumps(data))

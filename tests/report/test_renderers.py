@@ -97,9 +97,7 @@ def test_shown_cents_add_up_to_the_shown_total(amounts: list[float]) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    values=st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=1, max_size=12), decimals=st.integers(0, 3)
-)
+@given(values=st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=1, max_size=12), decimals=st.integers(0, 3))
 def test_rounding_keeps_every_part_within_one_unit(values: list[float], decimals: int) -> None:
     rounded = rounded_to_sum(values, decimals)
     unit = 10.0**-decimals
