@@ -84,16 +84,17 @@ class SimplestPlans:
 
 
 def preferred(a: Evaluation, b: Evaluation) -> bool:
-    """Whether ``a`` is the better plan: cheaper, and at equal cost fewer tiers, then fewer instances."""
+    """Whether ``a`` is the better plan: cheaper, and at equal cost the simpler (see :func:`simplicity`)."""
     if not math.isclose(a.usd_per_hour, b.usd_per_hour, rel_tol=1e-9):
         return a.usd_per_hour < b.usd_per_hour
     return simplicity(a) < simplicity(b)
 
 
-def simplicity(plan: Evaluation) -> tuple[int, int]:
-    """Tiers in use and instances: the order in which ties are broken."""
-    decision = plan.decision
-    return sum(r != "unused" for r in decision.roles), decision.prefill_instances + decision.decode_instances
+def simplicity(plan: Evaluation) -> tuple[int, int, int]:
+    """Tiers in use, pools, instances: ties are broken towards fewer of each, in this order."""
+    own = plan.decision
+    pools = 1 if own.architecture == "colocated" else 2
+    return sum(r != "unused" for r in own.roles), pools, own.prefill_instances + own.decode_instances
 
 
 @dataclass

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from planner.cells import preferred
 from planner.plan import Architecture, Evaluation
 from planner.study.axes import Axis
 from planner.study.points import same_cost
@@ -28,7 +29,10 @@ class Vertex:
 
 @dataclass(frozen=True)
 class Stretch:
-    """One design is the cheapest from ``first.x`` (easy) to ``last.x``; its cost rises between, or is the same."""
+    """One design is the cheapest from ``first.x`` (easy) to ``last.x``; its cost rises between, or is the same.
+
+    Where the one before it ends is where it begins: ``first`` lies just beyond that, at the far side of a jump.
+    """
 
     first: Vertex
     last: Vertex
@@ -56,11 +60,26 @@ class CellFrontier:
     envelope: Envelope | None = field(default=None, compare=False, repr=False)
     untiered: CellFrontier | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def hardest_reached(self) -> float | None:
+        """The hardest value with a plan."""
+        return self.stretches[-1].last.x if self.stretches else None
+
+    def reached(self, axis: Axis, x: float) -> bool:
+        """Whether ``x`` was looked at: all of the range is, unless the search was stopped."""
+        far = self.hardest_reached
+        return not self.interrupted or (far is not None and axis.keeps(far, x))
+
     def at(self, axis: Axis, x: float) -> Vertex | None:
-        """The cheapest plan that keeps ``x``: a vertex, or the design of its stretch priced at ``x``."""
+        """The cheapest plan that keeps ``x``: a vertex, or the design of its stretch priced at ``x``.
+
+        None where there is no plan, and where the search was stopped before ``x`` (see :meth:`reached`).
+        """
+        if not self.reached(axis, x):
+            return None  # the same cell without tiers has a plan perhaps, but not this one's cheapest
         own = self._own(axis, x)
         other = self.untiered.at(axis, x) if self.untiered is not None else None  # tiers need not be bought
-        if own is None or (other is not None and other.usd_per_hour < own.usd_per_hour):
+        if own is None or (other is not None and preferred(other.plan, own.plan)):
             return other
         return own
 
@@ -82,7 +101,7 @@ class CellFrontier:
         if not axis.is_harder(x, stretch.first.x):
             return stretch.first
         plan = self.envelope.price(self.envelope.segments[k].key, x).plan
-        if plan is None:  # the judge allows a rounding error: what is harder serves
+        if plan is None or plan.usd_per_hour > stretch.last.usd_per_hour:  # by rounding: what is harder serves
             return stretch.last
         return _vertex(plan, x, stretch.first.x, self.proven_gap)
 
@@ -95,7 +114,7 @@ def stretches_of(axis: Axis, envelope: Envelope) -> tuple[Stretch, ...]:
     """Both ends of every segment with their plans; a jump is entered just beyond the design before it."""
     out: list[Stretch] = []
     kept: list[Segment] = []
-    envelope.split_pools()
+    envelope.split_jumps()
     for segment in envelope.segments:
         easy = segment.easy
         last = envelope.price(segment.key, segment.hard).plan
@@ -111,7 +130,21 @@ def stretches_of(axis: Axis, envelope: Envelope) -> tuple[Stretch, ...]:
         out.append(Stretch(*pair))
         kept.append(segment)
     envelope.segments = kept
-    return tuple(out)
+    return _rising(out)
+
+
+def _rising(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
+    """The same, never dearer than a harder value: the plan of that keeps what is easier, too."""
+    out: list[Stretch] = []
+    least: Vertex | None = None
+    for stretch in reversed(stretches):
+        ends = []
+        for end in (stretch.last, stretch.first):
+            if least is not None and end.usd_per_hour > least.usd_per_hour:
+                end = _vertex(least.plan, end.x, end.asked, end.relative_gap)
+            ends.append(least := end)
+        out.append(Stretch(ends[1], ends[0]))
+    return tuple(reversed(out))
 
 
 def vertices_of(axis: Axis, stretches: tuple[Stretch, ...]) -> tuple[Vertex, ...]:

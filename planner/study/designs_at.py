@@ -115,6 +115,14 @@ class DesignsAt:
             self._prices[key] = self._price(key, halted)
         return self._prices[key]
 
+    def priced(self, key: Key) -> Priced | None:
+        """The design's price if it has been asked for."""
+        return self._prices.get(key)
+
+    def forget(self, key: Key) -> None:
+        """Price the design again when it is next asked for."""
+        self._prices.pop(key, None)
+
     def known(self, key: Key) -> Evaluation | None:
         """The design's cheapest plan if it has been asked for."""
         found = self._prices.get(key)

@@ -84,7 +84,13 @@ class Envelope:
 
     def price(self, key: Key, x: float) -> Priced:
         """The design's cheapest plan at ``x``; what it proves holds for everything harder."""
-        found = self.at(x).price(key, lambda: bool(self.halted()))
+        there = self.at(x)
+        if (known := there.priced(key)) is not None:
+            return known
+        found = there.price(key, lambda: bool(self.halted()))
+        if self.halted():
+            there.forget(key)  # its search may have been cut short
+            raise HaltedError
         self._proven.setdefault(key, []).append((x, found.bound))
         return found
 
@@ -160,7 +166,7 @@ class Envelope:
             return self._best[x]
         self.points += 1
         order = sorted((self.lower(key, x), key[2], i, key) for i, key in enumerate(keys))
-        found, simple = _Best(None, math.inf), (0, 0)
+        found, simple = _Best(None, math.inf), (0, 0, 0)
         for usd, _, _, key in order:
             if not math.isfinite(usd) or usd > found.usd * (1 + SAME):
                 break
@@ -222,25 +228,31 @@ class Envelope:
         elif a != b:
             self.segments.append(Segment(key, a, b))
 
-    def split_pools(self) -> None:
-        """End a segment where the decode pool that follows its design changes: the cost jumps there."""
-        if self.architecture == "disaggregated":
-            self.segments = [part for segment in self.segments for part in self._by_pool(segment)]
+    def split_jumps(self) -> None:
+        """End a segment where its design's plan changes in kind: a tier comes into use, or another decode pool.
 
-    def _by_pool(self, segment: Segment) -> list[Segment]:
+        The cost may jump there: what a tier holds at least, its first drive, a node more for the memory of a pool.
+        """
+        self.segments = [part for segment in self.segments for part in self._by_kind(segment)]
+
+    def _by_kind(self, segment: Segment) -> list[Segment]:
         key, a, b = segment.key, segment.easy, segment.hard
-        if self._pool(key, a) == self._pool(key, b) or abs(b - a) <= RESOLUTION * abs(b):
+        if self._kind(key, a) == self._kind(key, b) or abs(b - a) <= RESOLUTION * abs(b):
             return [segment]
-        parts = [*self._by_pool(Segment(key, a, (a + b) / 2)), *self._by_pool(Segment(key, (a + b) / 2, b))]
+        middle = (a + b) / 2
         out: list[Segment] = []
-        for part in parts:
-            if out and self._pool(key, out[-1].easy) == self._pool(key, part.hard):
+        for part in (*self._by_kind(Segment(key, a, middle)), *self._by_kind(Segment(key, middle, b))):
+            if out and self._kind(key, out[-1].easy) == self._kind(key, part.hard):
                 out[-1] = Segment(key, out[-1].easy, part.hard)
-            elif self._pool(key, part.easy) == self._pool(key, part.hard):
+            elif self._kind(key, part.easy) == self._kind(key, part.hard):
                 out.append(part)
         return out or [segment]
 
-    def _pool(self, key: Key, x: float) -> tuple[str, int, int] | None:
-        stream = self.at(x).stream(*key[:2])
+    def _kind(self, key: Key, x: float) -> tuple[object, ...]:
+        """What a design's plan is made of at ``x``, besides what is set by the design."""
+        stream, plan = self.at(x).stream(*key[:2]), self.price(key, x).plan
         pool = stream.pool if stream is not None else None
-        return None if pool is None else (pool.config.name, pool.instances, pool.batch)
+        return (
+            None if pool is None else (pool.config.name, pool.instances, pool.batch),
+            None if plan is None else plan.decision.roles,
+        )

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from planner.cells import SolveSettings
+from planner.cells import SolveSettings, preferred
 from planner.describe import headline
 from planner.errors import InputError
 from planner.interaction import KEYS
@@ -52,11 +52,24 @@ class Frontier:
     notes: tuple[str, ...] = ()
 
     def best_at(self, x: float) -> tuple[CellFrontier, Vertex] | None:
-        """The cheapest cell at ``x``, None outside the range; without tiers wins ties, then colocated."""
-        if not self.covers(x):
+        """The cheapest cell at ``x``, of equals the simplest; None where no cell has a plan or one was not reached."""
+        if not self.covers(x) or not self.reached(x):
             return None
-        here = [(c, v) for c in self.cells if (v := c.at(self.axis, x)) is not None]
-        return min(here, key=lambda p: (round(p[1].usd_per_hour, 9), p[0].tiered), default=None)
+        best: tuple[CellFrontier, Vertex] | None = None
+        for cell in sorted(self.cells, key=lambda c: c.tiered):
+            here = cell.at(self.axis, x)
+            if here is not None and (best is None or preferred(here.plan, best[1].plan)):
+                best = cell, here
+        return best
+
+    def reached(self, x: float) -> bool:
+        """Whether every cell was looked at, up to ``x``: only then is the cheapest of them known."""
+        return all(cell.reached(self.axis, x) for cell in self.cells)
+
+    @property
+    def interrupted(self) -> str:
+        """Why the search was stopped before all of the range was looked at; empty where it was not."""
+        return ", ".join(sorted({cell.interrupted for cell in self.cells if cell.interrupted}))
 
     def covers(self, x: float) -> bool:
         """Whether ``x`` lies within the range."""
@@ -130,7 +143,7 @@ def _follow(
 def _today(system: System, found: Frontier, settings: SolveSettings) -> Today | None:
     """The scenario's own plan: on the frontier where it lies within the range, else solved for."""
     x = found.axis.today(system)
-    if any(cell.interrupted for cell in found.cells):
+    if found.interrupted:
         return None  # a cell that was not looked at may have it
     if found.covers(x):
         here = found.best_at(x)
