@@ -30,7 +30,9 @@ def evaluate(system: System, decision: Decision) -> Evaluation:
     decoder = system.config_by_name[decision.decode_config or decision.prefill_config]
     batch = float(decision.decode_batch or decision.batch or 1)
     errors = expected_errors(judged.config.timing, decoder.timing, batch)
-    told = uncertainty(errors, tpot, worst.total_s, system.scenario.slo.confidence)
+    confidence = system.scenario.slo.confidence
+    told = uncertainty(errors, tpot, worst.total_s, confidence)
+    around = errors if confidence is None else None  # times at the upper end are not what is expected
     return Evaluation(
         decision=decision,
         usd_per_hour=usd,
@@ -45,6 +47,6 @@ def evaluate(system: System, decision: Decision) -> Evaluation:
         binding=accounts.binding(judged, prefill, decode_pool, tpot, worst.total_s),
         violations=tuple(violations),
         notes=told + accounts.notes(judged) + beyond_measured(decoder.timing, batch),
-        tpot_error=None if errors is None else (errors.tpot.low, errors.tpot.high),
-        ttft_error=None if errors is None else (errors.ttft.low, errors.ttft.high),
+        tpot_error=None if around is None else (around.tpot.low, around.tpot.high),
+        ttft_error=None if around is None else (around.ttft.low, around.ttft.high),
     )

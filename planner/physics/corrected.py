@@ -128,7 +128,7 @@ def _notes(scenario: Scenario, config: EngineConfig, backend: str, kind: str, fo
     notes = [
         f"corrected by {found.rows} measurements of {backend}{version} ({', '.join(found.models)}): prefill "
         f"x {found.prefill_factor:.2f} with {found.prefill_fixed_ms:.0f} ms, decode x {found.decode_factor:.2f} with "
-        f"{found.decode_fixed_ms:.1f} ms, first token {_first_token(found)} later; {SWITCH}"
+        f"{found.decode_fixed_ms:.1f} ms{_per_sequence(found)}, first token {_first_token(found)} later; {SWITCH}"
     ]
     far = _far(scenario, config, found)
     if far:
@@ -148,9 +148,15 @@ def _unmeasured_notes(scenario: Scenario, backend: str, kind: str, found: Correc
         notes.append(
             f"in {entry.rows} measurements of this very model on {backend} {entry.version or 'of no stated version'}, "
             f"TPOT was {entry.tpot_ratio:.2f} and TTFT {entry.ttft_ratio:.2f} times these: taken for another build and "
-            "left out of the error above; measure yours before buying"
+            "left out of the error of these times; measure yours before buying"
         )
     return notes
+
+
+def _per_sequence(found: Correction) -> str:
+    """What each sequence of a batch adds to a decode step; empty where that is nothing."""
+    added = found.decode_us_per_sequence
+    return f" and {added:.1f} us a sequence" if added >= 0.05 else ""
 
 
 def _first_token(found: Correction) -> str:

@@ -65,7 +65,7 @@ def ttft(found: Evaluation) -> list[str]:
     shown = [path for path in found.paths if path in shown]  # the evaluation's order reads by class
     titles = ["class", "path", "share", "queue", "fetch", "prefill", "transfer", "total", "slack"]
     legend = f"{_GLYPHS[0]} queue {_GLYPHS[1]} fetch {_GLYPHS[2]} prefill {_GLYPHS[3]} transfer"
-    if found.ttft_error is not None:
+    if has_front_end(found):
         legend += " with front end"  # of a corrected plan: latency outside the GPU
     legend += " · slack"
     columns = [Column(t, "left" if n < 2 else "right", wrap=n < 2) for n, t in enumerate(titles)]
@@ -79,6 +79,11 @@ def ttft(found: Evaluation) -> list[str]:
     hidden = len(used) - len(shown)
     more = [f"  {hidden} more paths with more slack are in the plan file"] if hidden else []
     return [f"  ms; the limit is {ms(limit_s)}; {legend}", *laid.lines, *more]
+
+
+def has_front_end(found: Evaluation) -> bool:
+    """Whether the times hold latency outside the GPU, as corrected ones do."""
+    return any(note.startswith(("corrected by ", "far from anything measured: ")) for note in found.notes)
 
 
 def _path_cells(path: TtftPath) -> list[str]:

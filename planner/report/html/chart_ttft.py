@@ -6,6 +6,7 @@ from planner.plan import Evaluation, TtftPath
 from planner.report.format import ms, number, percent, safe
 from planner.report.html.chart_cost import AXIS_PX, ROW_PX
 from planner.report.html.parts import Chart, Series, plot_text
+from planner.report.sections import has_front_end
 from planner.report.tabular import stages, ttft
 
 DRAWN = 16  # paths; the table has all
@@ -38,7 +39,7 @@ def ttft_chart(found: Evaluation, percentile: float | None) -> Chart | None:
 
 def _notes(found: Evaluation, hidden: int) -> tuple[str, ...]:
     notes = []
-    if found.ttft_error is not None:
+    if has_front_end(found):
         notes.append("Transfer includes the engine's front end: latency of the first token outside the GPU.")
     if hidden > 0:
         notes.append(f"{hidden} more paths with more slack are in the table.")
