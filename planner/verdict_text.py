@@ -36,9 +36,11 @@ def explanation(
     amount = both - apart_d - apart_t
     if max(abs(both), abs(apart_d), abs(apart_t)) < 0.005:
         return "Neither disaggregation nor tiers save anything here, alone or together: inconclusive."
+    alone = f"{_usd(apart_t)}/h" if min(apart_d, apart_t) >= 0.005 else _effect(apart_t, "save", "cost")
     parts = [
-        f"Together disaggregation and tiers save {_usd(both)}/h against colocated without tiers; apart, "
-        f"disaggregation saves {_usd(apart_d)}/h and tiers {_usd(apart_t)}/h."
+        f"Together disaggregation and tiers {_effect(both, 'save', 'cost')} "
+        f"{'than' if both <= -0.005 else 'against'} colocated without tiers; apart, "
+        f"disaggregation {_effect(apart_d, 'saves', 'costs')} and tiers {alone}."
     ]
     if word == "inconclusive":
         parts.append(_why_inconclusive(amount, points, instance_usd))
@@ -51,6 +53,8 @@ def explanation(
 
 def _why_inconclusive(amount: float, points: tuple[LoadPoint, ...], instance_usd: float) -> str:
     """What makes the verdict fragile: its size, or its sign within 5 % of the load."""
+    if abs(amount) < 0.005:
+        return "Combined they save what they save apart: inconclusive."
     less = "more" if amount > 0 else "less"
     said = f"Combined they save ${abs(amount):,.2f}/h {less} than apart"
     if abs(amount) < instance_usd:
@@ -62,6 +66,17 @@ def _why_inconclusive(amount: float, points: tuple[LoadPoint, ...], instance_usd
 def _signed(point: LoadPoint) -> str:
     usd = point.interaction_usd_per_hour
     return "no plan" if usd is None else f"{'+' if usd > 0 else ''}{_usd(usd)}/h"
+
+
+def _effect(amount: float, saves: str, costs: str) -> str:
+    """What a lever does to the cost, in words.
+
+    >>> _effect(2.8, "saves", "costs"), _effect(-2.8, "saves", "costs"), _effect(0.0, "save", "cost")
+    ('saves $2.80/h', 'costs $2.80/h more', 'save nothing')
+    """
+    if abs(amount) < 0.005:
+        return f"{saves} nothing"
+    return f"{saves} {_usd(amount)}/h" if amount > 0 else f"{costs} {_usd(-amount)}/h more"
 
 
 def _usd(amount: float) -> str:
@@ -88,5 +103,5 @@ def _role_changes(cells: Mapping[tuple[Architecture, bool], CellResult], limits:
             if free is not None and f"{b.name} sync" in free.becomes:
                 out.append(f"With the transfer made free, {b.name} is synchronous again.")
         elif a.role == "unused" and b.role == "sync" and b.staging_bytes > 0 and b.hit_rate < 1e-6:
-            out.append(f"{b.name} is bought only to stage what is prefetched.")
+            out.append(f"In the cheapest disaggregated design with tiers, {b.name} only stages what is prefetched.")
     return out
