@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from planner.plan import Evaluation
-from planner.report.format import ms, percent
-from planner.report.reread import StoredSet
+import re
 
+from planner.physics.corrected import corrected_backend, own_numbers
+from planner.plan import Evaluation
+from planner.report.format import ms, percent, safe
+from planner.report.reread import StoredSet
+from planner.scenario import Scenario
+
+_OWN = re.compile(
+    r"in (?P<rows>\d+) measurements of this very model on (?P<build>.{1,80}?), TPOT was (?P<tpot>[\d.]+) and TTFT "
+    r"(?P<ttft>[\d.]+) times these"
+)
+_MEDIAN = re.compile(r"half lay above (?P<tpot>[+\N{MINUS SIGN}]\d+ %) and (?P<ttft>[+\N{MINUS SIGN}]\d+ %)")
 Range = tuple[float, float]  # below and above what the plan says, relative
 
 
@@ -36,6 +45,58 @@ def errors(stored: StoredSet, found: Evaluation) -> tuple[Range | None, Range | 
     return (None, None) if upper else (found.tpot_error, found.ttft_error)
 
 
+ASK = "slo.confidence: 0.9 asks for a plan that keeps the limits there too, where there is one."
+FRONT_END, FAR = "far from anything measured: ", "far from anything measured ("  # notes begin so
+
+
+def basis(scenario: Scenario | None, found: Evaluation) -> str:
+    """What the times rest on, in a few words; empty where the scenario is not known."""
+    if scenario is None:
+        return ""
+    if own_numbers(scenario):
+        return "own times"
+    if scenario.slo.confidence is not None:
+        upper = f"upper end at {percent(scenario.slo.confidence)}"
+        return upper if corrected_backend(scenario) else f"{upper}, not corrected"
+    notes = found.notes
+    if found.tpot_error is None:
+        return "not corrected: error not known"
+    if any(note.startswith(FRONT_END) for note in notes):
+        return "front end only, model not measured"
+    far = any(note.startswith(FAR) for note in notes)
+    return f"corrected, model measured{', this plan beyond it' if far else ''}"
+
+
+def unmeasured(found: Evaluation) -> list[str]:
+    """How far the plan is from what was measured, in short, from its notes: two sentences at most."""
+    told = []
+    if any(note.startswith(FRONT_END) for note in found.notes):
+        told.append("This model was not measured on this engine: the error is that of other models.")
+    elif any(note.startswith(FAR) for note in found.notes):
+        told.append("The plan goes beyond what was measured (under Assumptions).")
+    for note in found.notes:
+        if (m := _OWN.match(note)) is not None:
+            told.append(
+                f"{m['rows']} measurements of this very model on {safe(m['build'], 40)} had TPOT {m['tpot']} and TTFT "
+                f"{m['ttft']} times these: taken for another build, so not in the error; measure yours before buying."
+            )
+    return told
+
+
+def mark(found: Evaluation) -> str:
+    """The same in a few words, for beside a figure."""
+    if any(note.startswith(FRONT_END) for note in found.notes):
+        return "not measured on this engine: see right"
+    return "beyond what was measured: see right" if unmeasured(found) else ""
+
+
+def median_text(found: Evaluation) -> str:
+    """Where half of the measurements lay, where that is not nearly at what was predicted."""
+    medians = (_MEDIAN.search(note) for note in found.notes)
+    m = next((m for m in medians if m is not None), None)
+    return f"; half lay above {m['tpot']} and {m['ttft']}" if m is not None else ""
+
+
 def sentence(stored: StoredSet, found: Evaluation) -> str:
     """What is known of the error of the times, and what it means for the limits."""
     if stored.scenario is None:
@@ -52,14 +113,15 @@ def sentence(stored: StoredSet, found: Evaluation) -> str:
     first = max((path.total_s for path in found.paths if path.in_use), default=0.0)
     text = (
         f"TPOT {ms(found.tpot_s)}{band(tpot)}, slowest first token {ms(first)}{band(ttft)} (80 % of measurements that "
-        "the correction had not seen lay within)"
+        f"the correction had not seen lay within{median_text(found)})"
     )
+    far = " ".join(["", *unmeasured(found)])
     upper = {"the first token": (first * (1 + ttft[1]), slo.ttft_ms / 1e3),
              "TPOT": (found.tpot_s * (1 + tpot[1]), slo.tpot_ms / 1e3)}  # fmt: skip
     broken = [f"{name} {ms(most)}, over {ms(limit)}" for name, (most, limit) in upper.items() if most > limit * 1.001]
     if not broken:
-        return f"{text}. Slower engines also fill queues: slo.confidence: 0.9 plans for the upper end."
-    return f"{text}. At the upper end: {'; '.join(broken)}. slo.confidence: 0.9 plans for that."
+        return f"{text}.{far} Slower engines also fill queues. {ASK}"
+    return f"{text}.{far} At the upper end: {'; '.join(broken)}. {ASK}"
 
 
 def _unknown(stored: StoredSet) -> str:

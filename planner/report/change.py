@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from planner.plan import PlanSet
+from planner.plan import Evaluation, PlanSet
 from planner.report.certainty import sentence
 from planner.report.derivation import meaning
 from planner.report.format import joined, percent, safe, unit_price
 from planner.report.reread import StoredSet
+from planner.report.stopped import STOPPED, may_be_cheaper
 from planner.report.tabular import per_month
 from planner.report.together import beyond, span
+from planner.report.whole import SAME
 from planner.report.words import even
 
 FIRM = "high"
-STOPPED = "stopped early"
+PLAIN = {
+    "transfer made free": "a KV transfer that takes no time",
+    "TTFT a tenth longer": "a TTFT limit a tenth longer",
+    "the same structure": "no other kind of design",
+}
 
 
-def changes(stored: StoredSet) -> list[tuple[str, str]]:
-    """Each as a subject and a sentence, most decisive first."""
+def changes(stored: StoredSet, proven_usd_per_hour: float | None = None) -> list[tuple[str, str]]:
+    """Each as a subject and a sentence, most decisive first.
+
+    ``proven_usd_per_hour`` is the cheapest plan at today's promises, where a study has proved it since.
+    """
     found = stored.plan_set
     if not found.plans:
         return []
     return [*_stopped(found), *_runner_up(found), *_times(stored), *_binding(found), *_limits(stored),
-            *_combining(found), *_proof(found), *_prices(stored), *_estimates(found)]  # fmt: skip
+            *_combining(found), *_proof(found, proven_usd_per_hour), *_prices(stored), *_estimates(found)]  # fmt: skip
 
 
 def _stopped(found: PlanSet) -> list[tuple[str, str]]:
@@ -61,8 +70,18 @@ def _limits(stored: StoredSet) -> list[tuple[str, str]]:
         cost = ""
         if limit.usd_per_hour is not None:
             cost = f", {_against(limit.usd_per_hour, best)}"
-        entries.append(f"{safe(limit.relaxation, 120)}: {even(safe(limit.becomes, 200), stored.system)}{cost}")
+        if_so, becomes = _plainly(limit.relaxation), even(_plainly(limit.becomes), stored.system)
+        entries.append(f"{if_so}: {becomes}{cost}")
     return [("Solved again with", "; ".join(entries) + ".")] if entries else []
+
+
+def _plainly(text: str) -> str:
+    """What was relaxed and what came of it, in words for people who plan a budget.
+
+    >>> _plainly("transfer made free"), _plainly("the same structure")
+    ('a KV transfer that takes no time', 'no other kind of design')
+    """
+    return PLAIN.get(text, safe(text, 200))
 
 
 def _against(usd_per_hour: float, best: float) -> str:
@@ -80,11 +99,24 @@ def _combining(found: PlanSet) -> list[tuple[str, str]]:
     return [("Tiers with disaggregation:", joined([said, span(found)], " "))] if said else []
 
 
-def _proof(found: PlanSet) -> list[tuple[str, str]]:
+def _proof(found: PlanSet, proven_usd_per_hour: float | None) -> list[tuple[str, str]]:
     proof = found.certificate
     if proof is None or proof.proven:
         return []
-    return [("Not proven:", f"a design up to {percent(proof.relative_gap, 2)} cheaper may exist.")]
+    if proven_usd_per_hour is not None:
+        return [("Proven since:", proven_since(found.plans[0].evaluation, proven_usd_per_hour))]
+    return [("Not proven:", f"{may_be_cheaper(proof.relative_gap)}.")]
+
+
+def proven_since(plan: Evaluation, usd_per_hour: float) -> str:
+    """A plan that was not proven, beside the cheapest one at today's promises, which a study has proved since."""
+    less = plan.usd_per_hour - usd_per_hour
+    if less <= SAME * plan.usd_per_hour:
+        return "The study below found nothing cheaper at today's promises, with a proof."
+    return (
+        f"The study below found the cheapest plan at today's promises, with a proof: {per_month(usd_per_hour)} a "
+        f"month, {per_month(less)} less than this one. Solve again to have it."
+    )
 
 
 def _times(stored: StoredSet) -> list[tuple[str, str]]:

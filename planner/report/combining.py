@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.plan import LoadPoint, PlanSet, Verdict
 from planner.report.format import ABSENT, joined, percent, safe, usd
 from planner.report.grid import Column, grid, paragraph
+from planner.report.stopped import no_price
 
 
 def cells(plan_set: PlanSet) -> list[str]:
@@ -12,6 +13,7 @@ def cells(plan_set: PlanSet) -> list[str]:
     if not any(cell.evaluation for cell in plan_set.cells):
         return []
     price = _prices(plan_set)
+    known = {(cell.architecture, cell.tiered): cell for cell in plan_set.cells}
     columns = [
         Column(""),
         Column("without tiers", "right"),
@@ -20,9 +22,11 @@ def cells(plan_set: PlanSet) -> list[str]:
     ]
     rows = []
     for architecture in dict.fromkeys(cell.architecture for cell in plan_set.cells):
-        pair = [price.get((architecture, tiered)) for tiered in (False, True)]
+        keys = [(architecture, tiered) for tiered in (False, True)]
+        pair = [price.get(key) for key in keys]
+        shown = [f"{usd(price[key])}/h" if key in price else no_price(known.get(key)) for key in keys]
         save = percent(1.0 - pair[1] / pair[0], 1) if pair[0] and pair[1] is not None else ABSENT
-        rows.append([architecture, *("not possible" if p is None else f"{usd(p)}/h" for p in pair), save])
+        rows.append([architecture, *shown, save])
     lines = grid(columns, rows).lines
     lines += _impossible_cells(plan_set)
     return lines + (_verdict(plan_set, plan_set.verdict) if plan_set.verdict else [])

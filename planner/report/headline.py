@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from planner.plan import Cell, PlanSet
 from planner.report.format import quantity, safe, size
 from planner.report.reread import StoredSet
+from planner.report.stopped import is_unreached
 
 NOTHING = "No design keeps every promise"
 
@@ -57,17 +58,32 @@ class Simplest:
     name: str
     usd_per_hour: float
     why_not: str  # empty where it is colocated without tiers
+    proven: bool = True  # else a cheaper design of this kind may exist, and what is saved against it is less
 
 
 def simplest(found: PlanSet) -> Simplest | None:
-    """Colocated without tiers; where that is impossible, the first of the other kinds that is not."""
+    """Colocated without tiers; where that is impossible, the first of the other kinds that is not.
+
+    None where none is, and where the search ended before it was known which one it is (:func:`unreached`).
+    """
     known = {(c.architecture, c.tiered): c for c in found.cells}
     plain = known.get(("colocated", False))
     for cell in (plain, known.get(("disaggregated", False)), known.get(("colocated", True))):
+        if cell is not None and is_unreached(cell):
+            return None
         if cell is not None and cell.evaluation is not None:
             why = safe(plain.why_not, 120) if plain is not None and cell is not plain else ""
-            return Simplest(cell_name(cell), cell.evaluation.usd_per_hour, why)
+            proven = cell.certificate is None or cell.certificate.proven
+            return Simplest(cell_name(cell), cell.evaluation.usd_per_hour, why, proven)
     return None
+
+
+def unreached(found: PlanSet) -> str:
+    """Why no saving is known, where the search ended before the simplest deployment; else empty."""
+    cells = [cell for cell in found.cells if is_unreached(cell)]
+    if simplest(found) is not None or not cells:
+        return ""
+    return f"{cell_name(cells[0])} was not reached: {safe(cells[0].why_not, 120)}"
 
 
 def cell_name(cell: Cell) -> str:

@@ -34,7 +34,8 @@ def to_markdown(plan_set: PlanSet, stored: StoredSet | None = None) -> str:
 
 def several(files: Sequence[StoredSet]) -> str:
     """Several plan files side by side."""
-    from planner.report.side_by_side import headings, inputs, overview, proofs, simplest_note
+    from planner.report.services import headings
+    from planner.report.side_by_side import inputs, overview, proofs, simplest_note
 
     head, lead = headings(files)
     blocks = [f"# {escaped(head)}", escaped(lead), _table(overview(files)), escaped(simplest_note(files))]
@@ -70,16 +71,17 @@ def _plan(stored: StoredSet) -> list[str]:
 
 
 def _saved(found: PlanSet) -> str:
-    from planner.report.headline import simplest
+    from planner.report.headline import simplest, unreached
     from planner.report.tabular import per_month
 
     base, best = simplest(found), found.plans[0].evaluation
     if base is None:
-        return ""
+        return unreached(found)
     share = 1 - best.usd_per_hour / (base.usd_per_hour or 1.0)
     if share < 5e-4:
         return f"{base.name} is the cheapest"
-    return f"{percent(share)} below {base.name} ({per_month(base.usd_per_hour)} a month)"
+    most = "" if base.proven else ", whose own cost is not proven"
+    return f"{percent(share)} below {base.name} ({per_month(base.usd_per_hour)} a month){most}"
 
 
 def _nothing(found: PlanSet) -> list[str]:

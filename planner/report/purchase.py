@@ -6,14 +6,12 @@ from planner.plan import CostLine, Evaluation, Pool
 from planner.report.format import (
     joined,
     quantity,
-    rounded_to_sum,
     safe,
     significant,
     unit_price,
-    usd,
 )
 from planner.report.study_common import counted
-from planner.report.tabular import HOURS_PER_MONTH, HOURS_PER_YEAR, Table
+from planner.report.tabular import Table, per_month, per_year
 from planner.report.whole import ordered, whole
 from planner.scenario import Scenario
 
@@ -49,20 +47,18 @@ def nodes_text(pool: Pool, gpus_per_node: int) -> str:
 
 
 def order(found: Evaluation, scenario: Scenario | None) -> Table:
-    """What it takes, line by line, with its price per month and year; each column sums as shown."""
-    columns = [
-        rounded_to_sum([line.usd_per_hour * hours for line in found.costs], 0, found.usd_per_hour * hours)
-        for hours in (HOURS_PER_MONTH, HOURS_PER_YEAR)
-    ]
+    """What it takes, line by line, with its price per month and year, each rounded by itself: one price everywhere."""
     as_bought = _as_bought(found, scenario)
     rows: list[tuple[str, ...]] = [
-        (safe(line.item, 60), f"{quantity(line.quantity)} {safe(line.unit, 20)}", usd(month, 0), usd(year, 0),
-         _how(line, as_bought))
-        for line, month, year in zip(found.costs, *columns, strict=True)
+        (safe(line.item, 60), f"{quantity(line.quantity)} {safe(line.unit, 20)}", per_month(line.usd_per_hour),
+         per_year(line.usd_per_hour), _how(line, as_bought))
+        for line in found.costs
     ]  # fmt: skip
-    rows.append(("total", "", *(usd(sum(column), 0) for column in columns), ""))
+    rows.append(("total", "", per_month(found.usd_per_hour), per_year(found.usd_per_hour), ""))
     titles = ("item", "quantity", "per month", "per year", "as bought")
-    return Table("What it takes", titles, tuple(rows), frozenset({1, 2, 3}), totals=1, under=4, stack=True)
+    return Table(
+        "What it takes (each price rounded)", titles, tuple(rows), frozenset({1, 2, 3}), totals=1, under=4, stack=True
+    )
 
 
 def _how(line: CostLine, as_bought: dict[str, str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.report import study_markdown as md
+from planner.report.certainty import basis
 from planner.report.data import SCHEMA_VERSION
 from planner.report.format import ABSENT, joined, number, percent, safe, significant, usd, usd_per_mtok
 from planner.report.grid import page_columns, paragraph
@@ -26,12 +27,15 @@ SMALLEST = 0.005  # dollars per hour that anybody would be told
 def to_table(found: Comparison) -> str:
     """The services side by side; with two, what differs and why."""
     titles, rows = _services(found)
-    plans: list[str] = []
+    words = titles.index("reuse") + 1
     if page_columns() < ROOMY:  # a plan has no room beside the figures
-        words = titles.index("reuse") + 1
         plans = [t for row in rows for t in paragraph(f"{row[0]}: {_in_words(row[words:])}", hang=2)]
-        titles, rows = titles[:words], [row[:words] for row in rows]
-    parts = [[*table(titles, rows, _right(titles), (0, *([len(titles) - 1] if not plans else []))), *plans]]
+        titles, rows, wrapped = titles[:words], [row[:words] for row in rows], [0]
+    else:
+        plans = paragraph(f"times: {joined(f'{row[0]}: {row[-2]}' for row in rows if row[-2] != ABSENT)}", hang=2)
+        titles, rows = [*titles[:-2], titles[-1]], [[*row[:-2], row[-1]] for row in rows]
+        wrapped = [0, len(titles) - 1]
+    parts = [[*table(titles, rows, _right(titles), wrapped), *plans]]
     if len(found.sides) == 2:
         parts += [_inputs(found.inputs), _why(found)]
     notes = [line for text in _notes(found) for line in paragraph(text, hang=2)]
@@ -40,8 +44,9 @@ def to_table(found: Comparison) -> str:
 
 def _in_words(cells: Sequence[str]) -> str:
     """The plan, and the verdict where there is one."""
-    *verdict, plan = cells
-    return joined([plan, *(f"verdict: {word}" for word in verdict if word != ABSENT)])
+    *verdict, times, plan = cells
+    words = [("verdict", word) for word in verdict] + [("times", times)]
+    return joined([plan, *(f"{title}: {word}" for title, word in words if word != ABSENT)])
 
 
 def to_markdown(found: Comparison) -> str:
@@ -77,7 +82,7 @@ def _services(found: Comparison) -> tuple[list[str], list[list[str]]]:
     names = list(dict.fromkeys(t.name for s in found.sides if s.plan for t in s.plan.tiers[1:]))
     told = any(side.verdict for side in found.sides)
     titles = ["service", "$/Mtok", "$/h", "GPUs", *(safe(n, 12) + " TB" for n in names), "reuse"]
-    titles += ["verdict", "plan"] if told else ["plan"]
+    titles += [*["verdict"] * told, "times", "plan"]
     return titles, [_service(s, label, names, told) for s, label in zip(found.sides, found.labels, strict=True)]
 
 
@@ -88,7 +93,7 @@ def _service(side: Side, label: str, names: list[str], told: bool) -> list[str]:
     plan = side.plan
     if plan is None:
         why = "no plan was found in time" if side.gave_up else "no design keeps every promise"
-        return [safe(label, NAME), *[ABSENT] * (3 + len(names)), law, *verdict, why]
+        return [safe(label, NAME), *[ABSENT] * (3 + len(names)), law, *verdict, ABSENT, why]
     sizes = {t.name: number(t.capacity_bytes / 1e12, 2) if t.role != "unused" else ABSENT for t in plan.tiers[1:]}
     gpus = plan.prefill.gpus + (plan.decode.gpus if plan.decode else 0)
     shape = f"{plan.decision.architecture}, {pool(plan.prefill)}"
@@ -96,7 +101,8 @@ def _service(side: Side, label: str, names: list[str], told: bool) -> list[str]:
     roles = ", ".join(f"{safe(t.name, 12)} {t.role}" for t in plan.tiers[1:] if t.role != "unused")
     return [
         safe(label, NAME), usd_per_mtok(plan.usd_per_million_tokens).lstrip("$"), number(plan.usd_per_hour, 2),
-        number(gpus), *(sizes.get(n, ABSENT) for n in names), law, *verdict, f"{shape}, {roles or 'no tier'}",
+        number(gpus), *(sizes.get(n, ABSENT) for n in names), law, *verdict, basis(side.scenario, plan),
+        f"{shape}, {roles or 'no tier'}",
     ]  # fmt: skip
 
 
@@ -196,6 +202,7 @@ def _side(side: Side) -> Data:
         "beta": reuse.beta,
         "verdict": side.verdict,
         "notes": "; ".join(side.notes),
+        "times": basis(side.scenario, side.plan) if side.plan else "",
         "status": "plan" if side.plan else "gave up" if side.gave_up else "infeasible",
         **row,
     }

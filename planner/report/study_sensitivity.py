@@ -57,10 +57,21 @@ def _head(found: Sensitivity) -> str:
 
 
 def _remarks(found: Sensitivity) -> list[str]:
-    out = [f"left out: {safe(text, 200)}" for text in found.skipped]
+    out = [f"left out: {not_tried(text)}" for text in found.skipped]
     if found.unfinished:
         out.append(f"stopped before: {', '.join(safe(_short(label), 60) for label in found.unfinished)}")
     return out + list(found.notes)
+
+
+def not_tried(said: str) -> str:
+    """An end of a range that makes no valid scenario, and why.
+
+    >>> not_tried("tiers[dram].gb_per_s_per_gpu 19: tiers[1]: faster than 'dram' before it: 1 GB takes 5 ms")
+    "tiers[dram].gb_per_s_per_gpu 19, where tiers[1] would be faster than 'dram' before it: 1 GB takes 5 ms"
+    """
+    moved, _, why = safe(said, 300).partition(": ")
+    where, _, rule = why.partition(": ")
+    return f"{moved}, where {where} would be {rule}" if rule.startswith("faster ") else f"{moved}, refused: {why}"
 
 
 def _moving(found: Sensitivity) -> list[Bar]:

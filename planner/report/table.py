@@ -5,7 +5,6 @@ Plain text unless ``colour`` is asked for. Every figure comes from the results a
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from planner.plan import Certificate, Evaluation, Plan, PlanSet, Pool, TierUse
 from planner.report import combining, sections
 from planner.report.format import joined, percent, safe, seconds_text, size, usd, usd_per_mtok
 from planner.report.grid import paragraph
+from planner.report.stopped import is_unreached, may_be_cheaper, rounded_up
 
 Tone = Literal["plain", "title", "answer", "heading", "quiet"]
 _ANSI: dict[Tone, str] = {"title": "1", "answer": "1;32", "heading": "1;36", "quiet": "2"}
@@ -52,25 +52,22 @@ def to_table(plan_set: PlanSet, colour: bool = False) -> str:
 def certificate_line(certificate: Certificate | None, seconds: float = 0.0) -> str:
     """What was proven about the first plan, in one line; "optimal" is said only where it was.
 
+    The gap is ``1 - bound / cost``: how much cheaper another design could be, not how far the plan is above the bound.
+
     >>> certificate_line(Certificate(99.0, 100.0, 0.01, 1e-4, 3, 2.0, "HiGHS"))
-    'not proven optimal: at most 1.00 % above the best possible (3 rounds, 2.0 s)'
+    'not proven optimal: a design up to 1.00 % cheaper may exist (3 rounds, 2.0 s)'
     """
     if certificate is None:
         return "no certificate: nothing was proven"
-    gap = percent(_rounded_up(certificate.relative_gap), 2)
+    gap = percent(rounded_up(certificate.relative_gap), 2)
     rounds = f"{certificate.rounds} round{'s' if certificate.rounds != 1 else ''}"
     effort = f"({rounds}, {seconds_text(max(seconds, certificate.seconds))})"
     checked = joined([f"verified by {', '.join(certificate.verified_by)}" if certificate.verified_by else ""])
     if certificate.proven and certificate.relative_gap > OPTIMAL_GAP:
-        return joined([f"within {gap} of the best possible, as asked for {effort}", checked])
+        return joined([f"proven: no design is more than {gap} cheaper, as asked for {effort}", checked])
     if certificate.proven:
         return joined([f"optimal: proven within {gap} {effort}", checked])
-    return joined([f"not proven optimal: at most {gap} above the best possible {effort}", checked])
-
-
-def _rounded_up(gap: float) -> float:
-    """A gap at two decimals of a percent, never below the truth but for the solver's own tolerance of 1e-6."""
-    return max(0.0, math.ceil((gap - 1e-6) * 1e4) / 1e4) if math.isfinite(gap) else gap
+    return joined([f"not proven optimal: {may_be_cheaper(certificate.relative_gap)} {effort}", checked])
 
 
 def _title(plan_set: PlanSet) -> list[Line]:
@@ -120,6 +117,8 @@ def saving(plan_set: PlanSet) -> str:
     base = next((c for c in plan_set.cells if c.architecture == "colocated" and not c.tiered), None)
     if base is None:
         return ""
+    if is_unreached(base):
+        return f"colocated without tiers was not reached: {safe(base.why_not, 200)}; no saving is known"
     if base.evaluation is None:
         why = f": {safe(base.why_not, 200)}" if base.why_not else ""
         return f"colocated without tiers is not possible{why}"
@@ -130,7 +129,9 @@ def saving(plan_set: PlanSet) -> str:
         return f"costs the same as colocated without tiers ({usd(base.evaluation.usd_per_hour)}/h)"
     word = "below" if share > 0 else "above"
     digits = 0 if abs(share) >= 0.1 else 1
-    return f"{percent(abs(share), digits)} {word} colocated without tiers ({usd(base.evaluation.usd_per_hour)}/h)"
+    open_ended = base.certificate is not None and not base.certificate.proven
+    its = f"{usd(base.evaluation.usd_per_hour)}/h{', not proven' if open_ended else ''}"
+    return f"{percent(abs(share), digits)} {word} colocated without tiers ({its})"
 
 
 def _same_design(one: Evaluation, other: Evaluation) -> bool:

@@ -9,6 +9,7 @@ import re
 
 from planner.plan import LoadPoint, PlanSet, Verdict
 from planner.report.format import ABSENT, percent, safe, usd
+from planner.report.stopped import no_price
 from planner.report.tabular import HOURS_PER_MONTH, Table
 
 CELLS = (("colocated", False), ("disaggregated", False), ("colocated", True), ("disaggregated", True))
@@ -128,11 +129,13 @@ def cells(found: PlanSet) -> Table | None:
     price = months(found)
     if not price:
         return None
-    rows = []
+    rows, known = [], {(cell.architecture, cell.tiered): cell for cell in found.cells}
     for architecture in dict.fromkeys(cell.architecture for cell in found.cells):
-        pair = [price.get((architecture, tiered)) for tiered in (False, True)]
+        keys = [(architecture, tiered) for tiered in (False, True)]
+        pair = [price.get(key) for key in keys]
+        shown = [usd(price[key], 0) if key in price else no_price(known.get(key)) for key in keys]
         saved = percent(1.0 - pair[1] / pair[0], 1) if pair[0] and pair[1] is not None else ABSENT
-        rows.append((architecture, *("not possible" if p is None else usd(p, 0) for p in pair), saved))
+        rows.append((architecture, *shown, saved))
     titles = ("", "without tiers", "with tiers", "tiers save")
     return Table("Cheapest design of each kind, per month", titles, tuple(rows), frozenset({1, 2, 3}))
 

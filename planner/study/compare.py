@@ -146,7 +146,7 @@ def settings_of(scenario: Scenario) -> SolveSettings:
 
 
 def _unproven(gap: float | None) -> str:
-    return "not proven optimal" + (f": at most {100 * gap:.2f} % above the best possible" if gap is not None else "")
+    return "not proven optimal" + (f": a design up to {100 * gap:.2f} % cheaper may exist" if gap is not None else "")
 
 
 def _stored(file: Path) -> Side:

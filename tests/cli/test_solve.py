@@ -106,7 +106,7 @@ def test_a_limit_hit_with_a_plan_says_so(invoke: Invoke, solved_as: SolvedAs, sc
     solved_as(early)
     found = invoke("solve", scenario)
     assert found.code == 0
-    assert "not proven optimal: at most 3.00 % above the best possible" in found.err
+    assert "not proven optimal: a design up to 3.00 % cheaper may exist" in found.err
     assert "warning: stopped early (time limit)" in found.err
 
 

@@ -136,9 +136,9 @@ def test_interaction_is_what_the_shown_cells_give() -> None:
         (0.0, "optimal: proven within 0.00 %"),
         (5e-7, "optimal: proven within 0.00 %"),
         (4e-5, "optimal: proven within 0.01 %"),
-        (1.0001e-4, "not proven optimal: at most 0.01 %"),
-        (0.0314, "not proven optimal: at most 3.14 %"),
-        (float("inf"), "not proven optimal: at most ∞ %"),
+        (1.0001e-4, "not proven optimal: a design up to 0.01 % cheaper may exist"),
+        (0.0314, "not proven optimal: a design up to 3.14 % cheaper may exist"),
+        (float("inf"), "not proven optimal: how much cheaper a design could be is not known"),
     ],
 )
 def test_optimal_is_said_only_where_it_was_proven(gap: float, starts: str) -> None:
@@ -157,6 +157,11 @@ def test_verified_certificates_say_by_what() -> None:
         ((sample.colocated(7),), None, "buy no tier, do not disaggregate"),
         ((sample.disaggregated(),), sample.infeasible().cells, "colocated without tiers is not possible: TTFT 612 ms"),
         ((sample.disaggregated(),), (), ""),
+        (
+            (sample.disaggregated(),),
+            (Cell("colocated", False, None, None, "stopped early (time limit)"),),
+            "colocated without tiers was not reached: stopped early (time limit)",
+        ),
         ((sample.disaggregated(),), (Cell("colocated", False, sample.colocated(3), None),), "68 % above colocated"),
     ],
 )

@@ -135,7 +135,7 @@ def test_what_a_plan_file_says_is_held_against_the_judge(invoke, path, tmp_path)
     data["plans"][0]["decision"]["capacity_gb"][0] = [5000.0]
     stored.write_text(json.dumps(data), encoding="utf-8")
     text = " ".join(invoke("compare", stored, path("chat")).out.split())
-    assert "not proven optimal: at most 3.00 % above the best possible" in text
+    assert "not proven optimal: a design up to 3.00 % cheaper may exist" in text
     assert "$99.00/h in the file" in text
     assert "judged again, it breaks hit_law_dram" in text
     data["plans"][0]["decision"]["prefill_config"] = "none such"

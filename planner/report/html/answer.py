@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from planner.plan import Evaluation, PlanSet
-from planner.report.certainty import band, errors
-from planner.report.change import changes
+from planner.report.certainty import band, errors, mark
+from planner.report.change import changes, proven_since
 from planner.report.format import ms, percent, quantity, safe, usd_per_mtok
-from planner.report.headline import headline, simplest
+from planner.report.headline import headline, simplest, unreached
 from planner.report.html.parts import bullets, prose, table_html, text
 from planner.report.purchase import NOTE, order
 from planner.report.reread import StoredSet
+from planner.report.stopped import stops
 from planner.report.table import certificate_line
 from planner.report.tabular import Table, per_month, per_year
 from planner.report.whole import bought_whole
 
 
-def answer(stored: StoredSet, studied: list[tuple[str, str]]) -> str:
+def answer(stored: StoredSet, studied: list[tuple[str, str]], proven_usd_per_hour: float | None = None) -> str:
     """Headline, four figures, the order list and what could change it; or why there is nothing to buy.
 
-    ``studied`` is what studies found, each a subject and a sentence.
+    ``studied`` is what studies found, each a subject and a sentence; ``proven_usd_per_hour`` the cheapest plan at
+    today's promises, where one of them proved it.
     """
     found = stored.plan_set
     if not found.plans:
@@ -26,15 +28,24 @@ def answer(stored: StoredSet, studied: list[tuple[str, str]]) -> str:
     best = found.plans[0].evaluation
     whole = bought_whole(best, stored.scenario)
     cards = [_cost_card(best), _token_card(stored, best), _saving_card(found, best), _promise_card(stored, best)]
-    could = [*changes(stored), *studied]
+    could = [*changes(stored, proven_usd_per_hour), *studied]
     return (
         f"<h1>{prose(headline(stored))}</h1>\n<p class=lead>{prose(found.headline, 400)}</p>\n"
         f"<div class=cards>{''.join(cards)}</div>\n"
-        f'<p class="{_tone(found)}">{text(_sentence(certificate_line(found.certificate, found.seconds)))}</p>\n'
+        f'<p class="{_tone(found)}">{text(_proof(found, proven_usd_per_hour))}</p>\n'
         f"<div class=pair><div>{table_html(order(best, stored.scenario))}{_paragraph(whole)}"
         f"<p class=note>{text(NOTE)}</p></div>\n"
         f'<div id="change"><h2>What could change the answer</h2>{bullets(could)}</div></div>\n'
     )
+
+
+def _proof(found: PlanSet, proven_usd_per_hour: float | None) -> str:
+    """What is proven; what a study proved since takes the place of a gap that was left open."""
+    open_ended = found.certificate is not None and not found.certificate.proven
+    if open_ended and proven_usd_per_hour is not None:
+        said = proven_since(found.plans[0].evaluation, proven_usd_per_hour)
+        return f"Not proven when it was solved ({stops(found) or 'the gap was left open'}). {said}"
+    return _sentence(certificate_line(found.certificate, found.seconds))
 
 
 def _paragraph(said: str) -> str:
@@ -60,14 +71,15 @@ def _token_card(stored: StoredSet, best: Evaluation) -> str:
 def _saving_card(found: PlanSet, best: Evaluation) -> str:
     base = simplest(found)
     if base is None:
-        return _card("Saving against the simplest deployment", "not computed")
+        return _card("Saving against the simplest deployment", "not known", unreached(found))
     title = f"Saving against {base.name}"
     why = f"colocated without tiers: {base.why_not}" if base.why_not else ""
     saved = base.usd_per_hour - best.usd_per_hour
     if saved <= 0.0005 * base.usd_per_hour:
         return _card(title, "nothing", why or "the simplest deployment is the cheapest")
     share = percent(saved / base.usd_per_hour, 0 if saved > 0.1 * base.usd_per_hour else 1)
-    return _card(title, share, f"{per_month(saved)} a month of {per_month(base.usd_per_hour)}", why)
+    most = "" if base.proven else "at most: that deployment's own cost is not proven"
+    return _card(title, share, f"{per_month(saved)} a month of {per_month(base.usd_per_hour)}", most, why)
 
 
 def _promise_card(stored: StoredSet, best: Evaluation) -> str:
@@ -81,8 +93,9 @@ def _promise_card(stored: StoredSet, best: Evaluation) -> str:
     limit = f"limit {ms(tight.total_s + tight.slack_s)}: {spare}"
     slo = f", limit {ms(stored.scenario.slo.tpot_ms / 1e3)}" if stored.scenario else ""
     tpot = f"TPOT {ms(best.tpot_s)}{band(tpot_error)}{slo}"
+    marked = mark(best) if error else ""
     hits = f"hit rate {percent(best.effective_hit_rate)}"
-    return _card("Slowest first token", ms(tight.total_s), f"{error}; {limit}" if error else limit, tpot, hits)
+    return _card("Slowest first token", ms(tight.total_s), f"{error}; {limit}" if error else limit, tpot, marked, hits)
 
 
 def _tone(found: PlanSet) -> str:

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.plan import CostLine, Evaluation, PlanSet
-from planner.report.format import joined, number, quantity, rounded_to_sum, safe, unit_price, usd
+from planner.report.format import joined, number, quantity, safe, unit_price, usd
 from planner.report.html.parts import Chart, Series, plot_text
 from planner.report.purchase import short_usd
 from planner.report.tabular import HOURS_PER_MONTH, Table, per_month, short_design
 
 ROW_PX, AXIS_PX, GAP = 46, 52, 0.7
 DRAWN = 12  # ranked plans; the table beneath has all
-COLOURS = ("s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8")
+COLOURS = {"prefill GPUs": "s1", "decode GPUs": "s2", "GPUs": "s3", "dram": "s4", "nvme": "s5"}
+LEFT = ("s6", "s7", "s8")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def stack(name: str, title: str, says: str, bars: Sequence[Bar]) -> Chart:
     """Stacked bars, the label of each above it, so that narrow screens have room for the bars."""
     items = list(dict.fromkeys(line.item for bar in bars for line in _bill(bar.found) if line.usd_per_hour > 0))
     ordered = sorted(items, key=lambda item: all(_is_not_gpu(bar.found, item) for bar in bars))
-    colours = {item: COLOURS[n % len(COLOURS)] for n, item in enumerate(ordered)}
+    colours = colours_of(ordered)
     places = _places(bars)
     rows = -min(places, default=0.0) + 1.0
     return Chart(
@@ -81,6 +82,16 @@ def stack(name: str, title: str, says: str, bars: Sequence[Bar]) -> Chart:
         legend=tuple(Series(safe(item, 60), colours[item]) for item in ordered),
         table=_table(title, bars, ordered),
     )
+
+
+def colours_of(items: Sequence[str]) -> dict[str, str]:
+    """A colour for each item: the usual ones have the same on every page, others what is left in turn.
+
+    >>> colours_of(["GPUs", "dram", "shelf"])
+    {'GPUs': 's3', 'dram': 's4', 'shelf': 's6'}
+    """
+    others = [item for item in items if item not in COLOURS]
+    return {item: COLOURS.get(item) or LEFT[others.index(item) % len(LEFT)] for item in items}
 
 
 def _is_not_gpu(found: Evaluation, item: str) -> bool:
@@ -149,9 +160,9 @@ def _labels(bars: Sequence[Bar], places: Sequence[float]) -> list[dict[str, obje
 def _table(title: str, bars: Sequence[Bar], items: Sequence[str]) -> Table:
     rows = []
     for bar in bars:
-        parts = rounded_to_sum([_amount(bar.found, item) for item in items], 2, bar.found.usd_per_hour)
+        parts = [_amount(bar.found, item) for item in items]
         shown = [number(part, 2) if part else "" for part in parts]
         total = bar.found.usd_per_hour
         rows.append((bar.name, short_design(bar.found), *shown, number(total, 2), number(total * HOURS_PER_MONTH)))
     titles = ("", "design", *(f"{item}, $/h" for item in items), "total, $/h", "total, $/month")
-    return Table(title, titles, tuple(rows), frozenset(range(2, len(titles))))
+    return Table(f"{title} (each rounded)", titles, tuple(rows), frozenset(range(2, len(titles))))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planner.report.format import joined, percent, safe, significant, usd
 from planner.report.html.chart_cost import AXIS_PX, ROW_PX
 from planner.report.html.parts import Chart, Series, plot_text
+from planner.report.study_sensitivity import not_tried
 from planner.report.tabular import HOURS_PER_MONTH, Table, per_month
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def tornado_chart(found: Sensitivity) -> Chart:
         legend=(Series("low end of the range", "s3"), Series("high end", "s2"), Series("today", "limit", "line"),
                 Series("another plan is cheapest", "ink", "diamond"), Series("nothing fits", "limit", "cross")),
         table=_table(title, found.bars, today),
-        notes=(*(f"Not moved: {safe(said, 200)}." for said in found.skipped),
+        notes=(*(f"Not tried: {not_tried(said)}." for said in found.skipped),
                *(f"Stopped before: {safe(said, 80)}." for said in found.unfinished)),
     )  # fmt: skip
 

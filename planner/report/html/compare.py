@@ -10,7 +10,8 @@ from planner.report.html.chart_cost import Bar, stack
 from planner.report.html.page import page
 from planner.report.html.parts import Chart, chart_html, details, prose, table_html, text
 from planner.report.reread import StoredSet, read_plan_set
-from planner.report.side_by_side import best, headings, inputs, names_of, overview, proofs, simplest_note
+from planner.report.services import best, headings, names_of
+from planner.report.side_by_side import inputs, overview, proofs, simplest_note
 from planner.report.tabular import per_month, short_design
 
 

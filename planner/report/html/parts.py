@@ -48,6 +48,7 @@ class Chart:
     table: Table
     notes: tuple[str, ...] = field(default=())
     rows: float = 0.0  # bars under labels: what the height has to hold, so that labels may take more lines
+    proven_usd_per_hour: float | None = None  # the cheapest plan at today's promises, where the study proved it
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ def report_html(stored: StoredSet, studies: Sequence[Chart] = (), pictures: Sequ
     found = stored.plan_set
     charts: list[Chart] = []
     studied = [(f"{study.title}:", study.says) for study in studies]
-    sections = [("answer", "Answer", answer(stored, studied))]
+    proven = next((s.proven_usd_per_hour for s in studies if s.proven_usd_per_hour is not None), None)
+    sections = [("answer", "Answer", answer(stored, studied, proven))]
     if found.plans:
         best = found.plans[0].evaluation
         charts += [cost_chart(found), *_physics_charts(stored, best), *studies]
