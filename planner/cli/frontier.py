@@ -46,14 +46,20 @@ def frontier(
     Turns and jumps are located exactly, and every value between two of them has its own exact cost, shown every
     --step. The last line says how near the optimum all of it is proven to be.
 
-    Exit codes: 0 found, 1 impossible everywhere in the range, 2 bad input, 3 gave up, 130 interrupted.
+    Stopped early, by --time-limit or Ctrl-C, it shows what was found and says how far each cell was looked at: "not
+    reached" is not "impossible", and no plan is called the cheapest where a cell is missing.
+
+    Exit codes: 0 found (also some of it, at the time limit), 1 impossible everywhere in the range, 2 bad input, 3 gave
+    up (nothing found within the time limit), 130 interrupted.
     """
     gc.disable()
-    from planner.cli.session import INFEASIBLE, INTERRUPTED, Session
+    from planner.cli.session import GAVE_UP, INFEASIBLE, INTERRUPTED, Session
     from planner.cli.study import check_output, deliver, named_in, wanted_format
     from planner.errors import InputError
     from planner.report import study_frontier as render
     from planner.report.data import dumps
+    from planner.report.study_frontier_data import to_csv, to_data
+    from planner.report.study_frontier_markdown import to_markdown
     from planner.report.write import report_folder, write_text
     from planner.scenario import load
     from planner.study.frontier import frontier as compute
@@ -71,11 +77,14 @@ def frontier(
         )
     deliver(
         session, wanted_format(format_, output), output,
-        table=lambda: render.to_table(found), data=lambda: render.to_data(found), csv=lambda: render.to_csv(found),
+        table=lambda: render.to_table(found), data=lambda: to_data(found), csv=lambda: to_csv(found),
+        markdown=lambda: to_markdown(found),
     )  # fmt: skip
     if not no_report:
-        write_text(report_folder(loaded.name) / "frontier.json", dumps(render.to_data(found)), make_folder=True)
+        write_text(report_folder(loaded.name) / "frontier.json", dumps(to_data(found)), make_folder=True)
     session.say(render.solves_line(found))
     if session.interrupted:
         return INTERRUPTED
-    return 0 if any(cell.vertices for cell in found.cells) else INFEASIBLE
+    if any(cell.vertices for cell in found.cells):
+        return 0
+    return GAVE_UP if found.interrupted else INFEASIBLE

@@ -1,40 +1,40 @@
-"""A frontier as text, JSON and CSV."""
+"""A frontier as text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from planner.report.data import SCHEMA_VERSION
 from planner.report.format import ABSENT, number, percent, safe, usd
 from planner.report.grid import paragraph
 from planner.report.study_common import (
     HOURS_PER_MONTH,
     PLAN_TITLES,
-    csv_text,
     plan_cells,
-    plan_row,
     table,
     titled,
 )
+from planner.study.marks import cell_name
 
 if TYPE_CHECKING:
     from planner.study.frontier import CellFrontier, Frontier, Vertex
+    from planner.study.marks import Mark
 
-Data = dict[str, Any]
 LINES = 24  # of the cheapest frontier in a terminal; all are in JSON and CSV
 MOST_DIGITS = 3  # after the point, where rows would else show the same value
+MARKS = 12  # turns in a table; all are in JSON
 SAME = 1e-9
+UNREACHED = "not reached"
+PRICE_TITLES = ("instead", "$/h", "", "a month", "with")
 
 
 def to_table(found: Frontier) -> str:
     """The cheapest frontier, the four cells side by side, and where they turn."""
-    axis = found.axis
-    title = f"{safe(found.scenario_name, 60)} · {safe(found.headline, 300)}"
-    head = f"  Cheapest plan by {axis.title} ({axis.unit}), easiest first"
+    cheapest = _cheapest(found)
     return titled(
-        title,
+        title_of(found),
+        [line for text in stopped_lines(found) for line in paragraph(text)],
         _prices(found),
-        [head, *_cheapest(found)],
+        [f"  {cheapest_title(found)}", *cheapest] if cheapest else [],
         ["  Four cells, $/h", *_cells(found)],
         ["  Turns", *_marks(found)] if found.marks else [],
         _growth(found),
@@ -42,7 +42,54 @@ def to_table(found: Frontier) -> str:
     )
 
 
+def title_of(found: Frontier) -> str:
+    """The scenario and what it asks for."""
+    return f"{safe(found.scenario_name, 60)} · {safe(found.headline, 300)}"
+
+
+def stopped_lines(found: Frontier) -> list[str]:
+    """That the search was stopped, and how far it came in each cell; empty where it is complete."""
+    if not found.interrupted:
+        return []
+    cells = ", ".join(f"{cell_name(c)} {_reached(found, c)}" for c in found.cells)
+    return [
+        f"Not complete: {found.interrupted}. Looked at: {cells}.",
+        "Which plan is cheapest is only known where every cell was looked at; a longer --time-limit looks further.",
+    ]
+
+
+def _reached(found: Frontier, cell: CellFrontier) -> str:
+    if not cell.interrupted:
+        return "all"
+    if cell.hardest_reached is None:
+        return "not at all"
+    return f"{'up' if found.axis.harder > 0 else 'down'} to {number(cell.hardest_reached, 1)} {found.axis.unit}"
+
+
+def cheapest_title(found: Frontier) -> str:
+    """Over the table of the cheapest plans."""
+    so_far = ", as far as every cell was looked at" if found.interrupted else ""
+    return f"Cheapest plan by {found.axis.title} ({found.axis.unit}), easiest first{so_far}"
+
+
 def _prices(found: Frontier) -> list[str]:
+    rows = price_rows(found)
+    head = [f"  {line}" for line in today_line(found)]
+    return [*head, *table(PRICE_TITLES, rows, (1, 2, 3), (4,))] if rows else head
+
+
+def today_line(found: Frontier) -> list[str]:
+    """What today's value costs."""
+    axis, now = found.axis, found.today
+    if now is None:
+        return []
+    cost = f"{usd(now.plan.usd_per_hour)}/h"
+    if axis.smallest_step:
+        return [f"Today {number(now.reach)} {axis.unit}, at most {number(now.x)} ({axis.key}): {cost}"]
+    return [f"Today {number(now.x, _digits(found))} {axis.unit}: {cost}"]
+
+
+def price_rows(found: Frontier) -> list[list[str]]:
     """What moving today's value by a few steps costs or saves."""
     axis = found.axis
     if found.today is None or axis.smallest_step:
@@ -67,8 +114,7 @@ def _prices(found: Frontier) -> list[str]:
             label, usd(more, signed=True), percent(more / usd_now, 1, signed=True),
             usd(more * HOURS_PER_MONTH, 0, signed=True), _what(best[1]),
         ])  # fmt: skip
-    head = f"  Today {number(x, _digits(found))} {axis.unit}: {usd(usd_now)}/h"
-    return [head, *table(["instead", "$/h", "", "a month", "with"], rows, (1, 2, 3), (4,))] if rows else [head]
+    return rows
 
 
 def _what(vertex: Vertex) -> str:
@@ -90,6 +136,7 @@ def cheapest_vertices(found: Frontier, between: bool = True) -> list[tuple[CellF
     out: list[tuple[CellFrontier, Vertex]] = []
     own = [(c, v.x) for c in found.cells for v in c.vertices]
     xs = {x for c, x in own if (best := found.best_at(x)) is not None and best[0] is c} | {found.hardest}
+    xs |= {c.hardest_reached for c in found.cells if c.interrupted and c.hardest_reached is not None}
     xs |= {x for m in found.marks if m.kind == "disaggregation" for x in (m.easier, m.harder) if x is not None}
     xs |= set(found.grid) if between else set()
     for x in sorted(xs, key=lambda x: found.axis.harder * x):
@@ -105,6 +152,20 @@ def cheapest_vertices(found: Frontier, between: bool = True) -> list[tuple[CellF
 
 
 def _cheapest(found: Frontier) -> list[str]:
+    rows, left = cheapest_rows(found)
+    if not rows and found.interrupted:
+        return []
+    lines = table([down_to(found), *PLAN_TITLES], rows, (0, 1, 2), (4, 5, 6))
+    return [*lines, *([f"  and {left} more between them: --format csv"] if left else [])]
+
+
+def down_to(found: Frontier) -> str:
+    """The first column's title: a plan is the cheapest up to, or down to, its value."""
+    return "up to" if found.axis.harder > 0 else "down to"
+
+
+def cheapest_rows(found: Frontier) -> tuple[list[list[str]], int]:
+    """A row per plan of the lower envelope, and how many were left out."""
     every = cheapest_vertices(found)
     if len(every) > LINES:
         every = cheapest_vertices(found, between=False)
@@ -113,9 +174,7 @@ def _cheapest(found: Frontier) -> list[str]:
     for label, (_, vertex) in zip(_labels([v.x for _, v in keep]), keep, strict=True):
         if not rows or rows[-1][0] != label:  # a jump: its near side is within rounding of the far one
             rows.append([label, *plan_cells(vertex.plan)])
-    lines = table(["up to" if found.axis.harder > 0 else "down to", *PLAN_TITLES], rows, (0, 1, 2), (4, 5, 6))
-    left = len(every) - len(keep)
-    return [*lines, *([f"  and {left} more between them: --format csv"] if left else [])]
+    return rows, len(every) - len(keep)
 
 
 def _labels(xs: list[float]) -> list[str]:
@@ -136,35 +195,75 @@ def _thinned(every: list[tuple[CellFrontier, Vertex]]) -> list[tuple[CellFrontie
 
 
 def _cells(found: Frontier) -> list[str]:
+    titles, rows = cell_rows(found)
+    return table(titles, rows, tuple(range(len(titles))), ())
+
+
+def cell_rows(found: Frontier) -> tuple[list[str], list[list[str]]]:
+    """Titles, and what each cell costs at about ten values."""
     grid = found.grid
     every = max(1, round(len(grid) / 10))
     titles = [f"{found.axis.title}", *(f"{c.architecture}, {'tiers' if c.tiered else 'HBM only'}" for c in found.cells)]
     rows = []
     for x in grid[::every]:
-        at = [c.at(found.axis, x) for c in found.cells]
-        rows.append([number(x, _digits(found)), *(ABSENT if v is None else number(v.usd_per_hour, 2) for v in at)])
-    return table(titles, rows, tuple(range(len(titles))), ())
+        rows.append([number(x, _digits(found)), *(_cost_at(found, c, x) for c in found.cells)])
+    return titles, rows
+
+
+def _cost_at(found: Frontier, cell: CellFrontier, x: float) -> str:
+    if not cell.reached(found.axis, x):
+        return UNREACHED
+    here = cell.at(found.axis, x)
+    return ABSENT if here is None else number(here.usd_per_hour, 2)
 
 
 def _marks(found: Frontier) -> list[str]:
+    return [line for text in mark_lines(found) for line in paragraph(text, hang=2)]
+
+
+def mark_lines(found: Frontier) -> list[str]:
+    """Where the frontier turns; of many changes of role the first."""
+    told = main_marks(found)
     lines = []
-    for mark in found.marks:
+    for mark in told:
         ends = dict.fromkeys(number(x, 1) for x in (mark.easier, mark.harder) if x is not None)
-        lines += paragraph(f"{' → '.join(ends)} {found.axis.unit}: {mark.cell}: {mark.text}", hang=2)
-    return lines
+        lines.append(f"{' → '.join(ends)} {found.axis.unit}: {mark.cell}: {mark.text}")
+    left = len(found.marks) - len(told)
+    return [*lines, *([f"and {left} more changes of a tier's role: --format json"] if left else [])]
+
+
+def main_marks(found: Frontier) -> list[Mark]:
+    """All turns but changes of role beyond ``MARKS`` in all; easiest first."""
+    room = max(1, MARKS - sum(m.kind != "role" for m in found.marks))
+    roles = [m for m in found.marks if m.kind == "role"][:room]
+    return [m for m in found.marks if m.kind != "role" or m in roles]
 
 
 def _growth(found: Frontier) -> list[str]:
     """How far today's plan carries, and what breaks first beyond."""
-    if found.today is None or found.axis.smallest_step:
+    text = reach_line(found)
+    head, rows = growth_rows(found)
+    if not text:
         return []
-    unit, now = found.axis.unit, found.today
-    lines = paragraph(f"Today's plan, kept as it is, carries {number(now.reach, 1)} {unit}. Beyond it, in this order:")
-    rows = [[b.rule, f"{number(b.x, 1)} {unit}", _amount(b.need, b.unit), _amount(b.have, b.unit)] for b in now.breaks]
-    if not rows:
-        return lines[:1] if found.axis.is_harder(found.hardest, now.reach) else []
+    return [*paragraph(text), *(table(head, rows, (1, 2, 3), (0,)) if rows else [])]
+
+
+def reach_line(found: Frontier) -> str:
+    """How far today's plan carries; empty where it carries all of the range."""
+    now = found.today
+    if now is None or found.axis.smallest_step or not (now.breaks or found.axis.is_harder(found.hardest, now.reach)):
+        return ""
+    text = f"Today's plan, kept as it is, carries {number(now.reach, 1)} {found.axis.unit}."
+    return text + (" Beyond it, in this order:" if now.breaks else "")
+
+
+def growth_rows(found: Frontier) -> tuple[list[str], list[list[str]]]:
+    """Titles, and a row per promise that today's plan breaks up to the hard end."""
+    unit, breaks = found.axis.unit, found.today.breaks if found.today is not None else ()
     head = ["rule", "breaks at", f"needs at {number(found.hardest, 0)} {unit}", "has"]
-    return [*lines, *table(head, rows, (1, 2, 3), (0,))]
+    return head, [
+        [b.rule, f"{number(b.x, 1)} {unit}", _amount(b.need, b.unit), _amount(b.have, b.unit)] for b in breaks
+    ]
 
 
 def _amount(value: float, unit: str) -> str:
@@ -183,85 +282,7 @@ def solves_line(found: Frontier) -> str:
         f"{c.architecture}{' + tiers' if c.tiered else ''} {len(c.vertices)} vertices in {c.solves} solves"
         for c in found.cells
     )
-    gap = max((c.proven_gap for c in found.cells), default=0.0)
-    early = sorted({c.interrupted for c in found.cells if c.interrupted})
-    proven = f"partial: {', '.join(early)}" if early else f"proven within {percent(gap, 3)} at every value"
+    gap = max((c.proven_gap for c in found.cells if c.vertices), default=0.0)
+    partial = f"partial: {found.interrupted}"
+    proven = partial if found.interrupted else f"proven within {percent(gap, 3)} at every value"
     return f"{cells}; {proven} ({found.seconds:.1f} s)"
-
-
-def to_data(found: Frontier) -> Data:
-    """Everything, as plain data."""
-    axis = found.axis
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "frontier",
-        "scenario": found.scenario_name,
-        "headline": found.headline,
-        "axis": {"name": axis.name, "unit": axis.unit, "key": axis.key, "harder": "up" if axis.harder > 0 else "down"},
-        "easiest": found.easiest,
-        "hardest": found.hardest,
-        "step": found.step,
-        "today": _today(found),
-        "cells": [_cell(found, c) for c in found.cells],
-        "cheapest": [{"x": v.x, "cell": _name(c), **plan_row(v.plan)} for c, v in cheapest_vertices(found)],
-        "marks": [
-            {"kind": m.kind, "easier": m.easier, "harder": m.harder, "cell": m.cell, "text": m.text}
-            for m in found.marks
-        ],
-        "notes": list(found.notes),
-        "seconds": found.seconds,
-    }
-
-
-def _today(found: Frontier) -> Data | None:
-    now = found.today
-    if now is None:
-        return None
-    breaks = [{"rule": b.rule, "x": b.x, "need": b.need, "have": b.have, "unit": b.unit} for b in now.breaks]
-    return {"x": now.x, "reach": now.reach, "breaks": breaks, **plan_row(now.plan)}
-
-
-def _name(cell: CellFrontier) -> str:
-    return f"{cell.architecture}.{'tiered' if cell.tiered else 'hbm_only'}"
-
-
-def _cell(found: Frontier, cell: CellFrontier) -> Data:
-    return {
-        "architecture": cell.architecture,
-        "tiered": cell.tiered,
-        "solves": cell.solves,
-        "compared": cell.compared,
-        "programmes": cell.programmes,
-        "proven_gap": cell.proven_gap,
-        "impossible_from": cell.impossible_from,
-        "interrupted": cell.interrupted,
-        "vertices": [
-            {"x": v.x, "asked": v.asked, "relative_gap": v.relative_gap, **plan_row(v.plan)} for v in cell.vertices
-        ],
-        "stretches": [
-            {
-                "from": s.first.x,
-                "to": s.last.x,
-                "flat": s.flat,
-                "points": [{"x": v.x, "usd_per_hour": v.usd_per_hour} for v in cell.along(found.axis, s, found.grid)],
-            }
-            for s in cell.stretches
-        ],
-    }
-
-
-def to_csv(found: Frontier) -> str:
-    """One row per vertex and cell, and one per grid point between the ends of a curve."""
-    name = found.axis.name
-    rows = [
-        {name: v.x, "cell": _name(c), "relative_gap": v.relative_gap, "kind": kind, **plan_row(v.plan)}
-        for c in found.cells
-        for kind, v in _csv_rows(found, c)
-    ]
-    return csv_text(rows, (name, "cell", "relative_gap", "kind"))
-
-
-def _csv_rows(found: Frontier, cell: CellFrontier) -> list[tuple[str, Vertex]]:
-    rows = [("vertex", v) for v in cell.vertices]
-    rows += [("between", v) for s in cell.stretches for v in cell.along(found.axis, s, found.grid)[1:-1]]
-    return sorted(rows, key=lambda r: found.axis.harder * r[1].x)

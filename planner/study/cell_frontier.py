@@ -56,6 +56,7 @@ class CellFrontier:
     stretches: tuple[Stretch, ...] = ()
     proven_gap: float = 0.0  # relative: nowhere in the range is a plan cheaper than shown by more
     compared: int = 0  # values at which designs were compared by their floors and exact plans, without a solve
+    impossible_why: str = ""  # the rule that makes it so, where one alone does
     programmes: int = 0  # single designs whose hits the model had to split, with nothing to choose between
     envelope: Envelope | None = field(default=None, compare=False, repr=False)
     untiered: CellFrontier | None = field(default=None, compare=False, repr=False)

@@ -22,6 +22,7 @@ from planner.scenario import Scenario
 from planner.study.axes import AXES, Axis, default_range
 from planner.study.cell_frontier import CellFrontier, Stretch, Vertex
 from planner.study.curves import curve_along
+from planner.study.limits import limit_in_the_way
 from planner.study.load_note import load_notes
 from planner.study.marks import Mark, marks_of
 from planner.study.points import cheapest
@@ -113,7 +114,8 @@ def frontier(
     for key in KEYS:
         if key[0] in scenario.deployment.architectures:
             own = _follow(system, axis, key, ends, settings, cells, progress)
-            cells[key] = replace(own, untiered=cells.get((key[0], False)) if key[1] else None)
+            why = limit_in_the_way(system, axis, own, settings)
+            cells[key] = replace(own, untiered=cells.get((key[0], False)) if key[1] else None, impossible_why=why)
     found = Frontier(scenario.name, headline(system), axis, *ends, width, tuple(cells.values()), (), None, 0.0)
     marks = marks_of(axis, found.cells, found.grid)
     now, notes = _today(system, found, settings), load_notes(scenario, [axis.key])

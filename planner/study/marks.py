@@ -52,6 +52,7 @@ def _roles(cell: CellFrontier) -> list[Mark]:
 
 
 def _impossible(axis: Axis, cell: CellFrontier) -> list[Mark]:
+    """Where the cell ends, and the rule that ends it, where one was found."""
     if cell.impossible_from is None:
         return []
     last = cell.vertices[-1].x if cell.vertices else None
@@ -59,6 +60,8 @@ def _impossible(axis: Axis, cell: CellFrontier) -> list[Mark]:
     text = f"impossible at {cell.impossible_from:,.6g} {axis.unit} {side}"
     if last is None:
         text += " (everywhere in this range)"
+    if cell.impossible_why:
+        text += f": {cell.impossible_why}"
     return [Mark("impossible", last, cell.impossible_from, cell_name(cell), text)]
 
 
@@ -90,6 +93,9 @@ class _Side:
 
 
 def _side(axis: Axis, sides: dict[str, list[CellFrontier]], x: float) -> _Side | None:
+    """Which side is the cheaper at ``x``; None where there is no plan, or a cell was not reached."""
+    if not all(cell.reached(axis, x) for cells in sides.values() for cell in cells):
+        return None
     one, two = (_cost(axis, sides[a], x) for a in ("colocated", "disaggregated"))
     if one is None and two is None:
         return None

@@ -36,9 +36,11 @@ def step_along(
         there = axis.at(system, asked)
         proof = solve_cell(there, *key, settings).proof
         solves += 1
+        if proof.interrupted:
+            stopped = f"stopped early ({proof.interrupted})"  # a plan without its proof is no vertex
+            break
         if proof.best is None:
-            stopped = proof.interrupted
-            impossible = None if stopped else asked
+            impossible = asked
             break
         reach, plan = hardest_equal(there, axis, proof.best, key[1], hardest)
         reach = asked if axis.is_harder(asked, reach) else reach  # the judge allows a rounding error

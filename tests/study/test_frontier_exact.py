@@ -9,7 +9,8 @@ import pytest
 
 from planner.cells import SolveSettings, solve_cell
 from planner.physics.system import System
-from planner.report.study_frontier import cheapest_vertices, solves_line, to_csv, to_data, to_table
+from planner.report.study_frontier import cheapest_vertices, solves_line, to_table
+from planner.report.study_frontier_data import to_csv, to_data
 from planner.study.axes import AXES
 from planner.study.designs_at import CLOSED, DesignsAt, Priced
 from planner.study.frontier import frontier

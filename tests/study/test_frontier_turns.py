@@ -8,7 +8,7 @@ import pytest
 
 from planner.optimize import solve_scenario
 from planner.physics.system import System
-from planner.report.study_frontier import to_data
+from planner.report.study_frontier_data import to_data
 from planner.scenario import replace
 from planner.study.frontier import frontier
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.report.format import quantity, safe, significant, usd
 from planner.report.html.parts import Chart, Series, plot_text
+from planner.report.study_frontier import main_marks, stopped_lines
 from planner.report.tabular import HOURS_PER_MONTH, Table, per_month
 from planner.study.marks import cell_name
 from planner.study.points import shape
@@ -23,7 +24,7 @@ def frontier_chart(found: Frontier) -> Chart:
     cells = [cell for cell in found.cells if cell.vertices]
     colours = dict(zip((cell_name(cell) for cell in cells), COLOURS, strict=False))
     unit = found.axis.unit
-    title = f"Cost against {found.axis.title}"
+    title = f"Cost against {found.axis.title}{' (not complete)' if found.interrupted else ''}"
     shapes = [] if found.today is None else [_today(found.today.x)]
     legend = [Series(name, colour, "line") for name, colour in colours.items()]
     legend += [Series("a role changes, or a kind starts or stops paying", "ink", "diamond")]
@@ -47,7 +48,7 @@ def frontier_chart(found: Frontier) -> Chart:
         height=400,
         legend=tuple(legend),
         table=_table(found, cells),
-        notes=tuple(f"At {_between(m, unit)}: {safe(m.cell, 40)}, {safe(m.text, 200)}." for m in found.marks[:12]),
+        notes=tuple(_notes(found)),
     )
 
 
@@ -106,6 +107,8 @@ def _today(x: float) -> dict[str, object]:
 
 def _says(found: Frontier) -> str:
     unit = found.axis.unit
+    if found.interrupted:
+        return " ".join(stopped_lines(found))
     if found.today is None:
         return f"No design keeps today's {found.axis.title}."
     down = "down" if found.axis.harder < 0 else "up"
@@ -115,6 +118,13 @@ def _says(found: Frontier) -> str:
         said = f"costs {per_month(best[1].usd_per_hour)} a month" if best else "does not exist"
         text += f"; the cheapest plan for {quantity(x)} {unit} {said}"
     return text + "."
+
+
+def _notes(found: Frontier) -> list[str]:
+    marks, unit = main_marks(found), found.axis.unit
+    notes = [f"At {_between(m, unit)}: {safe(m.cell, 40)}, {safe(m.text, 200)}." for m in marks]
+    left = len(found.marks) - len(marks)
+    return [*notes, *([f"And {left} more changes of a tier's role, each marked in the picture."] if left else [])]
 
 
 def _between(mark: Mark, unit: str) -> str:
