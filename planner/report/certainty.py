@@ -86,8 +86,8 @@ def unmeasured(found: Evaluation) -> list[str]:
 def mark(found: Evaluation) -> str:
     """The same in a few words, for beside a figure."""
     if any(note.startswith(FRONT_END) for note in found.notes):
-        return "not measured on this engine: see right"
-    return "beyond what was measured: see right" if unmeasured(found) else ""
+        return "not measured on this engine: see below"
+    return "beyond what was measured: see below" if unmeasured(found) else ""
 
 
 def median_text(found: Evaluation) -> str:
@@ -102,10 +102,11 @@ def sentence(stored: StoredSet, found: Evaluation) -> str:
     if stored.scenario is None:
         return ""
     slo = stored.scenario.slo
-    if slo.confidence is not None:
+    far = " ".join(["", *unmeasured(found)])
+    if slo.confidence is not None and not own_numbers(stored.scenario):
         return (
             f"planned at the upper end of {percent(slo.confidence)} confidence: TPOT and the first token keep their "
-            "limits there."
+            f"limits there.{far}"
         )
     tpot, ttft = errors(stored, found)
     if tpot is None or ttft is None:
@@ -115,7 +116,6 @@ def sentence(stored: StoredSet, found: Evaluation) -> str:
         f"TPOT {ms(found.tpot_s)}{band(tpot)}, slowest first token {ms(first)}{band(ttft)} (80 % of measurements that "
         f"the correction had not seen lay within{median_text(found)})"
     )
-    far = " ".join(["", *unmeasured(found)])
     upper = {"the first token": (first * (1 + ttft[1]), slo.ttft_ms / 1e3),
              "TPOT": (found.tpot_s * (1 + tpot[1]), slo.tpot_ms / 1e3)}  # fmt: skip
     broken = [f"{name} {ms(most)}, over {ms(limit)}" for name, (most, limit) in upper.items() if most > limit * 1.001]
@@ -128,6 +128,8 @@ def _unknown(stored: StoredSet) -> str:
     engine = stored.scenario.engine if stored.scenario else None
     if engine is not None and engine.timing.lower().endswith(".csv"):
         return "from a timing table of your own, taken as they are; its error is not known here."
+    if stored.scenario is not None and own_numbers(stored.scenario):
+        return "from numbers of your own (engine.roofline), taken as they are; their error is not known here."
     if engine is not None and engine.correction == "none":
         return (
             "kernel times, not corrected by measurements of running engines, and their error is not stated; "

@@ -16,7 +16,7 @@ from planner.report.study_common import counted
 from planner.report.tabular import Table, per_month, per_year
 from planner.scenario.yamltree import dotted
 
-WORDS = ("service", "times", "tiers and disaggregation", "proof", "runs on")  # columns that are no numbers
+WORDS = ("service", "slowest first token", "TPOT", "times", "tiers and disaggregation", "proof", "runs on")  # may break
 IDENTITY = ("name", "description")
 FIRST = ("model.name", "model.title", "workload", "slo", "prices", "tiers", "engine", "deployment", "solve")
 

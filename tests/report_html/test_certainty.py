@@ -53,7 +53,7 @@ def test_what_was_not_measured_is_said_on_the_first_screen(chat: Scenario) -> No
     assert "asks for a plan that keeps the limits there too, where there is one" in said
     page = made.page_of_set(stored.plan_set, stored).replace("\u00a0", " ")
     first = page[page.index('<section id="answer">') : page.index('<section id="costs">')]
-    assert "<span>not measured on this engine: see right</span>" in first
+    assert "<span>not measured on this engine: see below</span>" in first
     assert "27 measurements of this very model" in first
 
 
@@ -62,7 +62,18 @@ def test_a_measured_model_is_not_marked(chat: Scenario) -> None:
     assert mark(near) == ""
     assert "not measured" not in sentence(of(chat, near), near)
     far = plan("corrected by 10 measurements", "far from anything measured (tp8, measured tp4): an extrapolation")
-    assert mark(far) == "beyond what was measured: see right"
+    assert mark(far) == "beyond what was measured: see below"
+
+
+def test_the_upper_end_of_what_was_not_measured_is_marked_too(chat: Scenario) -> None:
+    upper = changed(chat, {"slo.confidence": 0.9})
+    found = plan(UNMEASURED, OWN, known=False)
+    said = sentence(of(upper, found), found)
+    assert said.startswith("planned at the upper end of 90 % confidence")
+    assert "27 measurements of this very model" in said
+    own = changed(load(made.SCENARIOS / "paper.yaml"), {"slo.confidence": 0.9})
+    assert "numbers of your own" in sentence(of(own, plan(known=False)), plan(known=False))
+    assert basis(own, plan(known=False)) == "own times"
 
 
 def test_what_times_rest_on_in_a_few_words(chat: Scenario) -> None:

@@ -148,3 +148,13 @@ def test_screen_reader(page: Browser) -> None:
     assert f"${best['usd_per_hour'] * 730:,.0f} a month" in images[0]
     texts = [n["name"]["value"] for n in nodes if n.get("role", {}).get("value") == "StaticText"]
     assert texts.count("dollars per month") == 0  # the drawing itself is not read out piece by piece
+
+
+def test_the_verdict_and_the_proof_of_services_are_seen_without_scrolling(chromium: Browser, pages: Path) -> None:
+    chromium.emulate(1280)
+    chromium.open(pages / "compare.html")
+    box = "document.querySelector('#answer .scroll')"
+    assert chromium.run(f"{box}.scrollWidth - {box}.clientWidth") <= 1
+    titles = chromium.run(f"{box}.querySelector('thead').innerText").lower()
+    for title in ("times", "tiers and disaggregation", "proof"):
+        assert title in titles

@@ -93,9 +93,10 @@ def _promise_card(stored: StoredSet, best: Evaluation) -> str:
     limit = f"limit {ms(tight.total_s + tight.slack_s)}: {spare}"
     slo = f", limit {ms(stored.scenario.slo.tpot_ms / 1e3)}" if stored.scenario else ""
     tpot = f"TPOT {ms(best.tpot_s)}{band(tpot_error)}{slo}"
-    marked = mark(best) if error else ""
     hits = f"hit rate {percent(best.effective_hit_rate)}"
-    return _card("Slowest first token", ms(tight.total_s), f"{error}; {limit}" if error else limit, tpot, marked, hits)
+    return _card(
+        "Slowest first token", ms(tight.total_s), f"{error}; {limit}" if error else limit, tpot, mark(best), hits
+    )
 
 
 def _tone(found: PlanSet) -> str:
