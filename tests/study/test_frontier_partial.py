@@ -1,4 +1,4 @@
-"""A frontier that was stopped says so in every format, and calls nothing impossible or cheapest that it has not seen."""
+"""A frontier that was stopped says so in every format; nothing is impossible or cheapest that it has not seen."""
 
 from __future__ import annotations
 
