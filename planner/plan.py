@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Architecture = Literal["colocated", "disaggregated"]
+Word = Literal["synergy", "offset", "inconclusive", "not comparable"]  # of the verdict
 Role = Literal["unused", "sync", "prefetch"]
 Status = Literal["optimal", "feasible", "infeasible"]
 
@@ -211,7 +212,7 @@ class Limit:
 class Verdict:
     """Does combining pay? ``word`` is inconclusive where the sign flips or the amount is below one instance's price."""
 
-    word: Literal["synergy", "offset", "inconclusive", "not comparable"]
+    word: Word
     interaction_usd_per_hour: float | None
     saving_both: float | None
     saving_disaggregation: float | None

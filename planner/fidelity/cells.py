@@ -10,8 +10,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from planner.errors import Diagnostic, InputError, Span
+from planner.textfile import read_text
 
-MOST_BYTES = 64 << 20
+MOST_MIB = 64
 MOST_PROBLEMS = 10  # told at once
 COMMENT = "#"
 
@@ -102,9 +103,10 @@ def read_lines(path: str | Path, required: Iterable[str]) -> tuple[list[Line], l
         InputError: the file cannot be read, is not UTF-8, is empty, or lacks a required column.
     """
     file = str(path)
+    whole = read_text(Path(file), MOST_MIB, "list of measurements", "it as UTF-8 (in Excel: CSV UTF-8)")
     numbered = [
         (number, text)
-        for number, text in enumerate(re.split(r"\r\n|\r|\n", _text(file)), 1)
+        for number, text in enumerate(re.split(r"\r\n|\r|\n", whole), 1)
         if text.strip() and not text.startswith(COMMENT)
     ]
     if not numbered:
@@ -165,23 +167,6 @@ def cells_of(text: str) -> list[Cell] | None:
 
 
 _HINT = "one line per measurement under the header; planner backtest -h lists the columns"
-
-
-def _text(file: str) -> str:
-    try:
-        with open(file, "rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(Diagnostic("unreadable-file", f"cannot read {file}: {reason}")) from None
-    if len(data) > MOST_BYTES:
-        raise InputError(Diagnostic("too-large", f"{file}: larger than {MOST_BYTES >> 20} MiB"))
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = len(re.findall(rb"\r\n|\r|\n", data[: error.start])) + 1
-        message = f"{file}: not UTF-8: byte 0x{data[error.start]:02X} in line {line}"
-        raise InputError(Diagnostic("not-utf-8", message, hint="save it as UTF-8 (in Excel: CSV UTF-8)")) from None
 
 
 def _check_header(file: str, number: int, head: str, names: list[str], required: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -251,5 +252,5 @@ def fit_all(
 
 def correction_of(cell: Cell, theta: np.ndarray) -> Correction:
     """The seven logarithms as a correction, to four digits."""
-    numbers = {name: float(f"{value:.4g}") for name, value in zip(NUMBERS, np.exp(theta), strict=True)}
-    return Correction(*cell, **numbers)  # type: ignore[arg-type]
+    numbers: dict[str, Any] = {name: float(f"{value:.4g}") for name, value in zip(NUMBERS, np.exp(theta), strict=True)}
+    return Correction(*cell, **numbers)

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from planner.plan import (
     Architecture,
@@ -26,6 +26,7 @@ from planner.plan import (
     Status,
     TtftPath,
     Verdict,
+    Word,
 )
 from planner.report.consistent import check_consistent
 from planner.report.data import SCHEMA_VERSION
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 ARCHITECTURES: tuple[Architecture, ...] = ("colocated", "disaggregated")
 STATUSES: tuple[Status, ...] = ("optimal", "feasible", "infeasible")
-WORDS = ("synergy", "offset", "inconclusive", "not comparable")
+WORDS: tuple[Word, ...] = get_args(Word)
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ def _cell(architecture: Architecture, tiered: bool, row: Node, why_not: str) -> 
 
 def _verdict(data: Node) -> Verdict:
     return Verdict(
-        word=data["verdict"].one_of(WORDS),  # type: ignore[arg-type]
+        word=data["verdict"].one_of(WORDS),
         interaction_usd_per_hour=data["interaction_usd_per_hour"].optional(Node.number),
         saving_both=data.get("saving_both").optional(Node.number),
         saving_disaggregation=data.get("saving_disaggregation").optional(Node.number),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
@@ -19,12 +18,13 @@ from planner.scenario.findings import Usable
 from planner.scenario.improbable import improbable
 from planner.scenario.meta import Meta, parse_path
 from planner.scenario.schema import Scenario
-from planner.scenario.yamltree import MAX_BYTES, Document, Path, dotted, parse
+from planner.scenario.yamltree import MAX_MIB, Document, Path, dotted, parse
+from planner.textfile import read_text
 
 
 def load(path: str | FilePath) -> Scenario:
     """Load a scenario file; every mistake in it raises one InputError that lists them all by line."""
-    return loads(_read(FilePath(path)), str(path))
+    return loads(read_text(FilePath(path), MAX_MIB, "scenario"), str(path))
 
 
 def loads(text: str, file: str = "<string>") -> Scenario:
@@ -158,21 +158,3 @@ def _rendered(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:.12g}" if isinstance(value, int | float) else str(value)
-
-
-def _read(path: FilePath) -> str:
-    """The file's text, within bounds."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(Diagnostic("unreadable-file", f"cannot read {path}: {reason}")) from None
-    if len(data) > MAX_BYTES:
-        raise InputError(Diagnostic("too-large", f"{path}: larger than 1 MiB, which no scenario is"))
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = len(re.findall(rb"\r\n|\r|\n", data[: error.start])) + 1
-        message = f"{path}: not UTF-8: byte 0x{data[error.start]:02X} in line {line}"
-        raise InputError(Diagnostic("not-utf-8", message, hint="save the file as UTF-8")) from None

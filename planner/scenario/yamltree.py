@@ -18,7 +18,7 @@ import yaml
 from planner.errors import Diagnostic, InputError, Span, joins_emoji
 
 REMOVE = "remove it: a scenario is plain text"
-MAX_BYTES = 1 << 20
+MAX_MIB = 1
 MAX_DEPTH = 24
 MAX_NODES = 20_000
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from planner.designs import DecodeOption
 from planner.physics.system import System
@@ -38,10 +39,10 @@ class Axis:
 
     def today(self, system: System) -> float:
         """The scenario's own value."""
-        holder: object = system.scenario
+        holder: Any = system.scenario
         for part in self.key.split("."):
             holder = getattr(holder, part)
-        return float(holder)  # type: ignore[arg-type]
+        return float(holder)
 
     def at(self, system: System, value: float) -> System:
         """The same service asked for ``value``."""

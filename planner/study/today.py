@@ -56,10 +56,11 @@ def _breaks(system: System, axis: Axis, plan: Evaluation, x: float, hardest: flo
 
     if not axis.is_harder(hardest, x):
         return ()
-    found = [
-        Break(rule, _first(lambda value, rule=rule: rule in violations(value), x, hardest), v.need, v.have, v.unit)  # type: ignore[misc]
-        for rule, v in violations(hardest).items()
-    ]
+
+    def broken_from(rule: str) -> float:
+        return _first(lambda value: rule in violations(value), x, hardest)
+
+    found = [Break(rule, broken_from(rule), v.need, v.have, v.unit) for rule, v in violations(hardest).items()]
     return tuple(sorted(found, key=lambda b: axis.harder * b.x))
 
 

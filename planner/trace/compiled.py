@@ -7,6 +7,7 @@ it is there.
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,7 @@ def available() -> bool:
     if os.environ.get("PLANNER_NO_NUMBA"):
         return False
     try:
-        import numba  # noqa: F401
+        importlib.import_module("numba")  # found is not enough: an installed one may not load
     except ImportError:
         return False
     return True

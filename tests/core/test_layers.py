@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2] / "planner"
 LAYERS = [
-    {"__init__", "units", "errors", "plan"},
+    {"__init__", "units", "errors", "textfile", "plan"},
     {"scenario"},
     {"physics"},
     {"designs", "bounds", "derive", "judge", "evaluate", "fractional"},

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from planner.scenario.catalog.timing import FOLDER, TableKey
 
@@ -119,14 +120,14 @@ def _split(row: Row) -> tuple[int, ...]:
     return tuple(int(row[name]) for name in SPLIT)
 
 
-def _render(document: dict[str, object]) -> str:
+def _render(document: dict[str, Any]) -> str:
     """JSON with one configuration per line, so that a change of data is a small difference."""
 
     def compact(value: object) -> str:
         return json.dumps(value, separators=(",", ":"))
 
     head = [f"{json.dumps(k)}: {compact(v)}" for k, v in document.items() if k != "configs"]
-    configs = ",\n ".join(map(compact, document["configs"]))  # type: ignore[call-overload]
+    configs = ",\n ".join(map(compact, document["configs"]))
     return "{\n" + ",\n".join(head) + ',\n"configs": [\n ' + configs + "\n]\n}\n"
 
 
