@@ -40,13 +40,13 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> 
     return stream.getvalue()
 
 
-def counted(amount: float, noun: str) -> str:
+def counted(amount: float, noun: str, plural: str = "") -> str:
     """A number of things.
 
-    >>> counted(1, "service"), counted(3, "GPU")
-    ('1 service', '3 GPUs')
+    >>> counted(1, "service"), counted(3, "GPU"), counted(2, "vertex", "vertices")
+    ('1 service', '3 GPUs', '2 vertices')
     """
-    return f"{quantity(amount)} {noun}{'' if amount == 1 else 's'}"
+    return f"{quantity(amount)} {noun if amount == 1 else plural or noun + 's'}"
 
 
 def titled(title: str, *parts: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from planner.report.grid import paragraph
 from planner.report.study_common import (
     HOURS_PER_MONTH,
     PLAN_TITLES,
+    counted,
     plan_cells,
     table,
     titled,
@@ -279,7 +280,8 @@ def _amount(value: float, unit: str) -> str:
 def solves_line(found: Frontier) -> str:
     """How often each cell was solved and what is proven, for stderr."""
     cells = ", ".join(
-        f"{c.architecture}{' + tiers' if c.tiered else ''} {len(c.vertices)} vertices in {c.solves} solves"
+        f"{c.architecture}{' + tiers' if c.tiered else ''} {counted(len(c.vertices), 'vertex', 'vertices')} in "
+        f"{counted(c.solves, 'solve')}"
         for c in found.cells
     )
     gap = max((c.proven_gap for c in found.cells if c.vertices), default=0.0)

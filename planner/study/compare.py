@@ -273,8 +273,8 @@ def _alone(
             found = cheapest(System(changed, like=base), settings_of(first))
             if today.plan is not None and not found.interrupted:
                 moved = found.usd_per_hour - today.usd_per_hour
-        except (PlannerError, ValueError, TypeError, LookupError, AttributeError):
-            pass
+        except PlannerError:
+            pass  # the first scenario cannot have this value alone: what it does alone is not told
         out.append(InputDifference(difference.key, difference.values, moved))
     return tuple(sorted(out, key=lambda d: -abs(d.alone_usd_per_hour or 0.0)))
 
