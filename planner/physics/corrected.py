@@ -141,8 +141,8 @@ def _unmeasured_notes(scenario: Scenario, backend: str, kind: str, found: Correc
     model = scenario.model.name
     notes = [
         f"far from anything measured: {model} has no measurement on {backend} that plans use: {KINDS[kind]} as "
-        f"packaged, first token {_first_token(found)} later, as measured of {backend} with {len(found.models)} other "
-        f"models; {SWITCH}"
+        f"packaged, a step {found.decode_us_per_sequence:.1f} us longer a sequence, first token {_first_token(found)} "
+        f"later, as measured of {backend} with {len(found.models)} other models; {SWITCH}"
     ]
     for entry in (c for c in other_builds(backend) if model in c.models):
         notes.append(

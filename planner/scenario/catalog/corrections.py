@@ -29,10 +29,10 @@ NUMBERS = (
 class Correction:
     """What turns composed kernel times into those of a running engine. Times in the units of their names.
 
-    ``kind`` says what is corrected. ``front end``: nothing but the first token's latency. ``table``: factors on the
-    measured times, fixed times added. ``moe``, ``mla`` and ``dense``: rooflines of such models; the factors divide the
-    compute and the bandwidth that are reached, the fixed times take the place of the roofline's overheads.
-    ``first_token`` is latency outside the GPU: it delays the first token and occupies nothing.
+    ``kind`` says what is corrected. ``front end``: nothing but the first token's latency and the time of a sequence in
+    a step. ``table``: factors on the measured times, fixed times added. ``moe``, ``mla`` and ``dense``: rooflines of
+    such models; the factors divide the compute and the bandwidth that are reached, the fixed times take the place of
+    the roofline's overheads. ``first_token`` is latency outside the GPU: it delays the first token and occupies nothing.
     """
 
     engine: str  # backend: vllm, sglang, trtllm
@@ -97,7 +97,7 @@ def find(engine: str, version: str | None, mode: str, kind: str, model: str) -> 
 
     Its own is that of the measured ``version`` (None: planning's), else the one that plans use, else the other mode's.
     Of a model that was not measured, a dense roofline takes the engine's other dense models'; the times of any other
-    kind stay as they are, but for the engine's ``front_end``.
+    kind stay as they are, but for what the engine adds (``front_end``).
     """
     own = [c for c in corrections() if c.engine == engine and c.kind == kind and model in c.models]
     for wanted in (
@@ -113,16 +113,21 @@ def find(engine: str, version: str | None, mode: str, kind: str, model: str) -> 
 def for_unmeasured(known: Iterable[Correction], engine: str, mode: str, kind: str) -> Correction | None:
     """What ``known`` corrections of other models say about one that was not measured; None if nothing."""
     used = [c for c in known if c.engine == engine and c.planning]
+    front = front_end(used, mode) or front_end(used, "agg")
     if kind == "dense":
-        return next((c for c in used if c.kind == kind and c.mode == mode), None)
-    return front_end(used, mode) or front_end(used, "agg")
+        other = next((c for c in used if c.kind == kind and c.mode == mode), None)
+        if other is None or front is None:
+            return other
+        return replace(other, decode_us_per_sequence=max(other.decode_us_per_sequence, front.decode_us_per_sequence))
+    return front
 
 
 def front_end(known: Iterable[Correction], mode: str) -> Correction | None:
-    """The first token's latency outside the GPU: the median over an engine's corrections of one mode.
+    """What an engine adds whatever the model: the medians over its corrections of one mode.
 
-    Tokeniser, scheduler and HTTP are the engine's, whatever the model; factors on kernel times are the model's, and
-    do not carry over (of models left out, they made TPOT worse).
+    The first token's latency outside the GPU (tokeniser, scheduler, HTTP) and the time that a step takes longer for
+    each sequence in it (scheduling, sampling, detokenising: 15 to 18 us on each of the three engines). Factors on
+    kernel times are the model's, and do not carry over (of models left out, they made TPOT worse).
     """
     used = [c for c in known if c.mode == mode]
     if not used:
@@ -135,7 +140,7 @@ def front_end(known: Iterable[Correction], mode: str) -> Correction | None:
         prefill_fixed_ms=0.0,
         decode_factor=1.0,
         decode_fixed_ms=0.0,
-        decode_us_per_sequence=0.0,
+        decode_us_per_sequence=median(c.decode_us_per_sequence for c in used),
         tpot_ratio=1.0,
         ttft_ratio=1.0,
         first_token_ms=median(c.first_token_ms for c in used),
