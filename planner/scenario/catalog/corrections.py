@@ -32,7 +32,7 @@ class Correction:
     ``kind`` says what is corrected. ``front end``: nothing but the first token's latency and the time of a sequence in
     a step. ``table``: factors on the measured times, fixed times added. ``moe``, ``mla`` and ``dense``: rooflines of
     such models; the factors divide the compute and the bandwidth that are reached, the fixed times take the place of
-    the roofline's overheads. ``first_token`` is latency outside the GPU: it delays the first token and occupies nothing.
+    the roofline's overheads. ``first_token`` is latency outside the GPU: it delays the first token, occupies nothing.
     """
 
     engine: str  # backend: vllm, sglang, trtllm
