@@ -93,7 +93,7 @@ def main() -> None:
         body.append(f' "{name}": [\n  {lines}\n ]')
     body.append(f' "unseen": {json.dumps(_summary(unseen))}')
     body.append(f' "unmeasured": {json.dumps(_summary(unmeasured))}')
-    by_row = {s.row.id: [round(t, 4), round(f, 4)] for s, t, f in validated}
+    by_row = dict(sorted((s.row.id, [round(t, 4), round(f, 4)]) for s, t, f in validated))
     body.append(f' "cross_validation": {json.dumps(by_row)}')
     FILE.write_text("{\n" + ",\n".join(body) + "\n}\n", encoding="utf-8")
     print("groups left out:", json.dumps(_summary(validated)))

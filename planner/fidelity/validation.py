@@ -23,7 +23,7 @@ def cross_validated(found: Sequence[Sample], plain: frozenset[Cell] = frozenset(
         out = set(groups[fold::FOLDS])
         fitted = fit_all([s for s in found if s.group not in out], plain, start)
         held = [s for s in found if s.group in out]
-        for cell in {s.cell for s in held}:
+        for cell in sorted({s.cell for s in held}):
             own = [s for s in held if s.cell == cell]
             numbers = fitted[cell] if cell in fitted else centres(fitted, cell)
             result += [(s, float(r[0]), float(r[1])) for s, r in zip(own, ratios(own, numbers), strict=True)]
